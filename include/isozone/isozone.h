@@ -43,9 +43,6 @@ ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool for
 //   log_dir=/path      RocksDB's info log goes to this local directory instead of the device
 //   stats_file=/path   GetStats() is written here every stats_interval=N seconds (default 10; 0: never) and at the end
 //
-// "isozone://conventional:/dir?size=8G&age=2" is an ordinary file system on an emulated SSD without zones, to compare
-// with (docs/rocksdb.md). It needs no CreateFileSystem().
-//
 // The file system is unmounted when its last rocksdb::FileSystem, and all its open files, are destroyed. At the end of
 // the process, data of file systems that are still mounted is made durable.
 ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result);
@@ -70,9 +67,7 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 //   mixed_cohorts                how often data had to go to a zone that is kept for a cohort it does not belong to, or
 //                                data of a cohort to a zone of other data
 //   in_place_writes, _bytes      writes over bytes that files had, by programs that are not RocksDB
-// Of a conventional SSD, since the mount: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
-// "superblock_erases", and "write_amplification" as media bytes over host bytes. InvalidArgument for a file system that
-// is not Isozone's.
+// InvalidArgument for a file system that is not Isozone's.
 ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json);
 
 // Collects garbage now, in this thread, whatever the space. Moves live data out of zones in which something has died,

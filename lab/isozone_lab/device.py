@@ -169,16 +169,16 @@ class PosixStore(Store):
 
 
 class MountedStore(Store):
-    """A database on a file system of libisozone.so, which counts what it does."""
+    """A database on a file system of a library that is preloaded, which counts what it does."""
 
     counts: ClassVar[str] = "stats"  # the schema of what it counts
 
-    def __init__(self, build: Build, scratch: str, location: str) -> None:
+    def __init__(self, library: str, scratch: str, location: str) -> None:
         self.log_directory = f"{scratch}/log"
         self.statistics_file = f"{scratch}/statistics.json"
         os.makedirs(self.log_directory, exist_ok=True)
-        self.uri = f"isozone://{location}&log_dir={self.log_directory}&stats_file={self.statistics_file}"
-        self.environment = {"LD_PRELOAD": build.shared_object}
+        self.uri = f"{location}&log_dir={self.log_directory}&stats_file={self.statistics_file}"
+        self.environment = {"LD_PRELOAD": library}
 
     def statistics(self) -> Any:
         """What the file system has counted from the last mount to its end."""
@@ -199,8 +199,8 @@ class ConventionalStore(MountedStore):
 
     def __init__(self, build: Build, scratch: str, size_mib: int, age: float, seed: int, speed: float) -> None:
         self.directory = f"{scratch}/conventional"
-        super().__init__(build, scratch, f"conventional:{self.directory}?size={size_mib}M&age={age}&age_seed={seed}"
-                                         f"&speed={speed}")
+        super().__init__(build.conventional, scratch, f"isozone-conventional://{self.directory}?size={size_mib}M"
+                                                      f"&age={age}&age_seed={seed}&speed={speed}")
         self.database = "/db"
 
     def remove(self) -> None:
@@ -212,7 +212,7 @@ class DeviceStore(MountedStore):
     """A database on Isozone. db_bench writes its report through RocksDB's file system: onto the device."""
 
     def __init__(self, build: Build, scratch: str, image: str, options: str) -> None:
-        super().__init__(build, scratch, f"emu:{image}?{options}")
+        super().__init__(build.shared_object, scratch, f"isozone://emu:{image}?{options}")
         self.tool = build.tool
         self.image = image
         self.database = "/db"

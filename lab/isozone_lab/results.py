@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 # Versions that decide, with that of the driver, whether two runs may stand side by side; others are for the reader.
-DECISIVE = ("isozone", "library", "tool", "profile", "lab", "cpu", "kernel")
+DECISIVE = ("isozone", "library", "conventional", "tool", "profile", "lab", "cpu", "kernel")
 X = Any                       # what is varied beside the series: a number or a word, or None
 Parameters = dict[str, Any]   # sizes, by name
 Versions = Mapping[str, str]  # of programs, libraries and the machine

@@ -17,8 +17,10 @@ class Build:
     def __init__(self, directory: str, guest_kernel: str = GUEST_KERNEL) -> None:
         self.tool = os.path.join(directory, "tools/isozone/isozone")
         self.shared_object = os.path.abspath(os.path.join(directory, "src/rocksdb/library/libisozone.so"))
+        self.conventional = os.path.abspath(
+            os.path.join(directory, "lab/conventional/libisozone_conventional.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
-        self.sim_truth = os.path.join(directory, "bench/isozone_sim_truth")
+        self.sim_truth = os.path.join(directory, "lab/sim_truth/isozone_sim_truth")
         self.guest_kernel = guest_kernel
 
     def missing(self) -> list[str]:
@@ -57,7 +59,7 @@ def db_bench() -> str:
 def collect(build: Build) -> dict[str, str]:
     return {"isozone": processes.run([build.tool, "--version"]).strip().removeprefix("isozone "),
             "library": digest(build.shared_object), "tool": digest(build.tool), "ycsb": digest(build.ycsb),
-            "sim_truth": digest(build.sim_truth),
+            "sim_truth": digest(build.sim_truth), "conventional": digest(build.conventional),
             "profile": digest(device.PROFILE),  # which devices with fewer dies are made from
             "db_bench": db_bench(), "guest": (in_guest := guest(build)),
             "mariadb": f"{mariadb.version()}, {in_guest}",

@@ -66,7 +66,7 @@ class Devices(unittest.TestCase):
 
     def test_a_conventional_ssd(self) -> None:
         with self.shelf.conventional(1024, 2, 7) as store:
-            self.assertIn("isozone://conventional:", store.uri)
+            self.assertIn("isozone-conventional:///", store.uri)
             self.assertIn("?size=1024M&age=2&age_seed=7&speed=1&", store.uri)
             os.makedirs(store.directory)
         self.assertEqual([], os.listdir(self.scratch))

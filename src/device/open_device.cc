@@ -15,11 +15,6 @@ namespace isozone {
 namespace {
 
 Status CheckScheme(const Uri& uri) {
-  if (uri.scheme == "conventional") {
-    return Status::NotSupported(
-        "conventional: is an SSD without zones, for RocksDB only: db_bench --fs_uri=isozone://conventional:/dir; write "
-        "emu:/path/ssd.img for a zoned one");
-  }
   if (uri.scheme == "dev") {
     if (uri.path.starts_with('/')) return Status::Ok();
     return Status::InvalidArgument("dev: needs the path of a zoned block device; write dev:/dev/nvme0n2");

@@ -97,9 +97,7 @@ class Uri(harness.CliTest):
     def test_unknown_scheme(self) -> None:
         self.fails(UNUSABLE, ["floppy", "emu"], "info", f"floppy:{self.image}")
 
-    def test_conventional_ssds_are_not_zoned(self) -> None:
-        self.fails(UNUSABLE, ["without zones", "emu:"], "info", f"conventional:{self.directory}")
-        self.fails(UNUSABLE, ["without zones", "emu:"], "mkfs", f"conventional:{self.directory}")
+    def test_the_profile_of_a_conventional_ssd_is_not_zoned(self) -> None:
         self.fails(USAGE, ["profile conventional", "not zoned", "small-zone"],
                    "mkfs", f"emu:{self.image}?profile=conventional")
         self.assertFalse(os.path.exists(self.image))

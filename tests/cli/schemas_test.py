@@ -2,7 +2,7 @@
 """Holds every JSON output against its schema in docs/schemas, the schemas against being lax, and what scripts and the
 lab read against what the schemas name.
 
-    schemas_test.py ISOZONE LIBISOZONE ISOZONE_YCSB ISOZONE_SIM_TRUTH
+    schemas_test.py ISOZONE LIBISOZONE LIBISOZONE_CONVENTIONAL ISOZONE_YCSB ISOZONE_SIM_TRUTH
 """
 
 import ast
@@ -18,7 +18,7 @@ from typing import Any
 
 import jsonschema
 
-LIBRARY, YCSB, SIM_TRUTH = (os.path.abspath(sys.argv.pop(2)) for _ in range(3))
+LIBRARY, CONVENTIONAL, YCSB, SIM_TRUTH = (os.path.abspath(sys.argv.pop(2)) for _ in range(4))
 
 import harness  # noqa: E402 - takes its argument
 
@@ -168,12 +168,13 @@ class Schemas(harness.CliTest):
 
     def test_what_a_mount_counts_and_the_ycsb_driver_measures(self) -> None:
         stats = self.path("stats.json")
-        conventional = f"conventional:{self.path('disk')}?size=512M&timing=off"
-        for name, device in (("stats", self.device), ("stats-conventional", conventional)):
+        conventional = f"isozone-conventional://{self.path('disk')}?size=512M&timing=off"
+        for name, library, uri in (("stats", LIBRARY, f"isozone://{self.device}"),
+                                   ("stats-conventional", CONVENTIONAL, conventional)):
             command = [YCSB, "--workload", "a", "--records", "2000", "--operations", "2000", "--interval-ms", "50",
-                       "--db", "/db", "--fs-uri", f"isozone://{device}&stats_file={stats}"]
+                       "--db", "/db", "--fs-uri", f"{uri}&stats_file={stats}"]
             result = subprocess.run(command, capture_output=True, timeout=120,
-                                    env={**os.environ, "LD_PRELOAD": LIBRARY})
+                                    env={**os.environ, "LD_PRELOAD": library})
             self.assertEqual(result.returncode, 0, result.stderr)
             self.check("ycsb", result.stdout)
             with open(stats, encoding="utf-8") as file:

@@ -145,7 +145,6 @@ class Advise(harness.CliTest):
         self.fails(harness.USAGE, ["--cores", "0"], "advise", self.device, "--cores", "0")
         self.fails(harness.USAGE, ["'all'", "write, read, mixed"], "advise", self.device, "--workload", "all")
         self.fails(harness.NOT_FOUND, ["nowhere.img"], "advise", f"emu:{self.path('nowhere.img')}")
-        self.fails(harness.UNUSABLE, ["without zones"], "advise", f"conventional:{self.directory}")
         self.fails(harness.NOT_FOUND, ["cannot write"], "advise", self.device, "--output",
                    self.path("no/such/folder.ini"))
 

@@ -45,7 +45,7 @@ struct Process {
 
   explicit Process(const std::string& uri) {
     std::shared_ptr<rocksdb::FileSystem> fs;
-    Must(OpenFileSystem(uri, &fs));
+    Must(rocksdb::FileSystem::CreateFromString(rocksdb::ConfigOptions(), uri, &fs));
     env = rocksdb::NewCompositeEnv(fs);
     options = TwoProcessOptions(env.get());
   }

@@ -438,10 +438,7 @@ TEST_F(DatabaseTest, ASecondOpenForWritingIsAnIoErrorThatSpeaksOfTheLock) {
 }
 
 TEST_F(DatabaseTest, ADatabaseWithoutANameIsNotFound) {
-  std::shared_ptr<rocksdb::FileSystem> disk;
-  ISOZONE_ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/disk?size=256M&timing=off", &disk));
-  const std::unique_ptr<rocksdb::Env> disk_env = rocksdb::NewCompositeEnv(disk);
-  for (rocksdb::Env* env : {env_.get(), disk_env.get(), rocksdb::Env::Default()}) {
+  for (rocksdb::Env* env : {env_.get(), rocksdb::Env::Default()}) {
     options_.env = env;
     const rocksdb::Status status = OpenDb(options_, "", &db_);
     EXPECT_TRUE(status.IsIOError() && status.IsPathNotFound()) << status.ToString();

@@ -192,26 +192,6 @@ class StockTools(unittest.TestCase):
                       self.options_file("id=isozone;compaction=best"), fails=True)
         self.assertIn('unknown compaction picker "best"; known: gear', refused)
 
-    def test_the_tools_run_on_a_conventional_ssd(self) -> None:
-        stats_file = os.path.join(self.scratch, "conventional.json")
-        uri = f"isozone://conventional:{self.scratch}/conventional?size=512M&timing=off&stats_file={stats_file}"
-        amplification = {}
-        for age in (0, 2):
-            output = run("db_bench", f"--fs_uri={uri}&age={age}", "--db=/bench", "--benchmarks=fillrandom,readrandom",
-                         f"--num={KEYS}", "--value_size=800", "--compression_type=none", "--write_buffer_size=2097152",
-                         "--target_file_size_base=2097152", "--seed=1")
-            found, keys = found_keys(output)
-            self.assertEqual(KEYS, keys)
-            self.assertGreater(found, KEYS * 0.55)
-            with open(stats_file) as file:
-                stats = json.load(file)
-            self.assertGreater(stats["host_bytes_written"], KEYS * 800 * 2)  # the log and the tables
-            self.assertGreater(stats["host_bytes_read"], 0)
-            amplification[age] = stats["write_amplification"]
-            self.assertIn("OK", run("ldb", f"--fs_uri={uri}", "--db=/bench", "checkconsistency"))
-        self.assertEqual(1.0, amplification[0])
-        self.assertGreater(amplification[2], 1.5)
-
     def test_the_library_does_nothing_to_other_programs(self) -> None:
         self.assertEqual("hello\n", run("echo", "hello"))
 

@@ -10,7 +10,7 @@
 //     lie below the directory on the local file system, and RocksDB does not see them.
 //   * A file cannot be renamed from one side to the other. A link to the other side is refused as not supported, and
 //     RocksDB then copies.
-//   * A file on the local file system or on a conventional SSD is read at once where an asynchronous read is asked for.
+//   * A file on the local file system is read at once where an asynchronous read is asked for.
 //     So all handles that come to Poll and AbortIO are an AsyncRead, whichever device it reads.
 //
 // Thread safety: any thread may call any method.

@@ -16,7 +16,6 @@
 #include "rocksdb/adapter/stats_json.h"
 #include "rocksdb/adapter/status_mapping.h"
 #include "rocksdb/adapter/zoned_file_system.h"
-#include "rocksdb/conventional/disk_file_system.h"
 #include "store/file_system.h"
 #include "store/mount/format_device.h"
 #include "store/zone/allocator/zone_reserves.h"
@@ -40,28 +39,20 @@ Status MakeFileSystem(const std::string& text, bool force) {
   return FormatDevice(*device, {.label = "", .force = force});
 }
 
-// The file system of `uri`, on any kind of device.
-template <typename Pointer>
-Status OpenAny(const std::string& uri, Pointer* result) {
-  if (DiskFileSystem::IsFor(uri)) {
-    ISOZONE_ASSIGN_OR_RETURN(*result, DiskFileSystem::Open(uri));
-  } else {
-    ISOZONE_ASSIGN_OR_RETURN(*result, ZonedFileSystem::Open(uri));
-  }
-  return Status::Ok();
-}
-
 Result<std::shared_ptr<rocksdb::FileSystem>> OpenShared(const std::string& uri) {
-  std::shared_ptr<rocksdb::FileSystem> file_system;
-  ISOZONE_RETURN_IF_ERROR(OpenAny(uri, &file_system));
-  return file_system;
+  ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ZonedFileSystem> file_system, ZonedFileSystem::Open(uri));
+  return std::shared_ptr<rocksdb::FileSystem>(std::move(file_system));
 }
 
 rocksdb::FileSystem* FromRegistry(const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
                                   std::string* error) {
   const rocksdb::IOStatus status = WithoutExceptions([&] {
-    const Status opened = OpenAny(uri, guard);
-    if (!opened.ok()) *error = opened.ToString();
+    Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
+    if (opened.ok()) {
+      *guard = std::move(opened).value();
+    } else {
+      *error = opened.status().ToString();
+    }
     return rocksdb::IOStatus::OK();
   });
   if (!status.ok()) *error = status.ToString();
@@ -136,16 +127,15 @@ rocksdb::Status CreateFileSystem(const std::string& uri, bool force) {
 rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result) {
   return WithoutExceptions([&] {
     result->reset();
-    return ToIoStatus(OpenAny(uri, result), "");
+    Result<std::shared_ptr<rocksdb::FileSystem>> opened = OpenShared(uri);
+    if (!opened.ok()) return ToIoStatus(opened.status(), "");
+    *result = std::move(opened).value();
+    return rocksdb::IOStatus::OK();
   });
 }
 
 rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json) {
   return WithoutExceptions([&] {
-    if (const DiskFileSystem* disk = DiskFileSystem::From(file_system)) {
-      *json = disk->disk().StatsJson();
-      return rocksdb::IOStatus::OK();
-    }
     const ZonedFileSystem* ours = ZonedFileSystem::From(file_system);
     if (ours == nullptr) return rocksdb::IOStatus::InvalidArgument("not an Isozone file system");
     *json = StatsJson(ours->system().fs());

@@ -118,7 +118,6 @@ Status PrepareDirectory(const std::string& directory) {
 
 // Whether there is a file system on it, without taking it from a process that writes to it.
 Status CheckDevice(const Mapping& mapping) {
-  if (mapping.device.starts_with("conventional:")) return Status::Ok();
   return MountByUri(mapping.uri, OpenMode::kReadOnly).status();
 }
 

@@ -1,4 +1,4 @@
-#include "rocksdb/conventional/disk_files.h"
+#include "conventional/disk_files.h"
 
 #include <algorithm>
 #include <vector>

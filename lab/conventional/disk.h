@@ -1,4 +1,4 @@
-// Disk: models what an ordinary file system on a conventional SSD costs: `isozone://conventional:/dir?size=8G&age=2`.
+// Disk: models what an ordinary file system on a conventional SSD costs: `isozone-conventional:///dir?size=8G&age=2`.
 //
 // What it models. The bytes of files lie below /dir/files, on the host's own file system. In addition, every file has
 // extents of logical blocks of a ConventionalDevice, and reads and writes wait for that device, as they would for an
@@ -35,10 +35,10 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "conventional/extent_allocator.h"
 #include "device/emulated/conventional_device.h"
 #include "rocksdb/adapter/adapter_uri.h"
 #include "rocksdb/adapter/stats_file.h"
-#include "rocksdb/conventional/extent_allocator.h"
 
 namespace isozone {
 
@@ -124,7 +124,7 @@ class Disk {
   void CommitMetadata(bool changed);
 
   uint64_t free_bytes() const;
-  // Counters as JSON; the schema is in <isozone/isozone.h>.
+  // Counters since the mount, as JSON (docs/schemas/stats-conventional.schema.json).
   std::string StatsJson() const;
 
  private:

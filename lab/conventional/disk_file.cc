@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "rocksdb/conventional/disk.h"
+#include "conventional/disk.h"
 
 namespace isozone {
 namespace {

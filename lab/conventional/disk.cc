@@ -1,4 +1,4 @@
-#include "rocksdb/conventional/disk.h"
+#include "conventional/disk.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ bool IsBelow(const std::string& path, const std::string& directory) {
 Result<std::shared_ptr<Disk>> Disk::Open(const AdapterUri& uri) {
   ISOZONE_ASSIGN_OR_RETURN(Uri parsed, ParseUri(uri.rest));
   if (parsed.path.empty()) {
-    return Status::InvalidArgument("conventional: needs a directory; write isozone://conventional:/dir");
+    return Status::InvalidArgument("a conventional SSD needs a directory; write isozone-conventional:///dir");
   }
   if (uri.read_only) return Status::NotSupported("read_only=on: a conventional SSD has one process only");
   ISOZONE_ASSIGN_OR_RETURN(const ConventionalOptions device, TakeConventionalOptions(parsed.options));

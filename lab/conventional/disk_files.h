@@ -9,8 +9,8 @@
 
 #include <rocksdb/file_system.h>
 
+#include "conventional/disk.h"
 #include "rocksdb/adapter/rocksdb_version.h"
-#include "rocksdb/conventional/disk.h"
 
 namespace isozone {
 

@@ -1,6 +1,8 @@
 // The ordinary file system on an emulated conventional SSD: what it costs, what it gives back, and that RocksDB runs on
 // it. Mostly without timing: what is written and copied is counted all the same.
 
+#include "conventional/disk_file_system.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +17,6 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "integration/scratch.h"
-#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {
@@ -29,19 +30,15 @@ constexpr uint64_t kBlock = 4096;
 class ConventionalTest : public ::testing::Test {
  protected:
   std::string Uri(const std::string& options) const {
-    return "isozone://conventional:" + scratch_.path() + "/ssd?size=512M&" + options;
+    return "isozone-conventional://" + scratch_.path() + "/ssd?size=512M&" + options;
   }
-  std::shared_ptr<rocksdb::FileSystem> Open(const std::string& options = "timing=off") const {
-    std::shared_ptr<rocksdb::FileSystem> fs;
-    ISOZONE_EXPECT_OK(OpenFileSystem(Uri(options), &fs));
-    return fs;
+  std::shared_ptr<DiskFileSystem> Open(const std::string& options = "timing=off") const {
+    auto fs = DiskFileSystem::Open(Uri(options));
+    ISOZONE_EXPECT_OK(fs.status());
+    return fs.ok() ? std::shared_ptr<DiskFileSystem>(std::move(fs).value()) : nullptr;
   }
-  static nlohmann::json Stats(const rocksdb::FileSystem& fs) {
-    std::string json;
-    ISOZONE_EXPECT_OK(GetStats(fs, &json));
-    return nlohmann::json::parse(json);
-  }
-  static uint64_t Count(const rocksdb::FileSystem& fs, const char* name) { return Stats(fs).at(name); }
+  static nlohmann::json Stats(const DiskFileSystem& fs) { return nlohmann::json::parse(fs.disk().StatsJson()); }
+  static uint64_t Count(const DiskFileSystem& fs, const char* name) { return Stats(fs).at(name); }
   static uint64_t FreeBytes(rocksdb::FileSystem& fs) {
     uint64_t free = 0;
     ISOZONE_EXPECT_OK(fs.GetFreeSpace("/", IOOptions(), &free, nullptr));
@@ -67,13 +64,12 @@ TEST_F(ConventionalTest, ErrorsAreOneLine) {
                {"read_only=on", "one process"},
                {"age=many", "age"}};
   for (const auto& c : cases) {
-    std::shared_ptr<rocksdb::FileSystem> fs;
-    const rocksdb::Status status = OpenFileSystem(Uri(c.options), &fs);
+    const Status status = DiskFileSystem::Open(Uri(c.options)).status();
     EXPECT_THAT(status.ToString(), HasSubstr(c.says));
     EXPECT_EQ(status.ToString().find('\n'), std::string::npos);
-    EXPECT_EQ(fs, nullptr);
   }
-  EXPECT_THAT(CreateFileSystem(Uri("")).ToString(), HasSubstr("without zones"));
+  EXPECT_THAT(DiskFileSystem::Open("isozone://emu:/a").status().ToString(),
+              HasSubstr("isozone-conventional://DIRECTORY"));
 }
 
 TEST_F(ConventionalTest, OneMountAndItsOptions) {
@@ -81,18 +77,18 @@ TEST_F(ConventionalTest, OneMountAndItsOptions) {
   const auto second = Open();
   WriteFile(*first, "/x", "1");
   EXPECT_EQ(ReadFile(*second, "/x"), "1");
-  std::shared_ptr<rocksdb::FileSystem> other;
-  EXPECT_THAT(OpenFileSystem(Uri("timing=off&age=1"), &other).ToString(), HasSubstr("cannot also be"));
-  ISOZONE_ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/ssd/?size=512M&timing=off", &other));
-  EXPECT_EQ(FreeBytes(*other), FreeBytes(*first));
-  WriteFile(*other, "/y", "2");
-  EXPECT_EQ(FreeBytes(*other), FreeBytes(*first)) << "one mount, however its directory is written";
+  EXPECT_THAT(DiskFileSystem::Open(Uri("timing=off&age=1")).status().ToString(), HasSubstr("cannot also be"));
+  const auto other = DiskFileSystem::Open("isozone-conventional://" + scratch_.path() + "/ssd/?size=512M&timing=off");
+  ISOZONE_ASSERT_OK(other.status());
+  EXPECT_EQ(FreeBytes(**other), FreeBytes(*first));
+  WriteFile(**other, "/y", "2");
+  EXPECT_EQ(FreeBytes(**other), FreeBytes(*first)) << "one mount, however its directory is written";
 }
 
-// Runs integration_child; returns what it printed, and whether it succeeded.
+// Runs conventional_child; returns what it printed, and whether it succeeded.
 std::pair<std::string, bool> RunChild(const std::string& command, const std::string& uri) {
   const std::string line =
-      std::string(ISOZONE_INTEGRATION_CHILD) + " " + command + " '" + uri + "' 100 </dev/null 2>&1";
+      std::string(ISOZONE_CONVENTIONAL_CHILD) + " " + command + " '" + uri + "' 100 </dev/null 2>&1";
   FILE* child = popen(line.c_str(), "r");
   std::string output;
   for (int c = std::fgetc(child); c != EOF; c = std::fgetc(child)) output += static_cast<char>(c);

@@ -11,19 +11,18 @@
 
 #include <rocksdb/file_system.h>
 
+#include "conventional/disk.h"
 #include "rocksdb/adapter/rocksdb_version.h"
 #include "rocksdb/adapter/uri_file_system.h"
-#include "rocksdb/conventional/disk.h"
 
 namespace isozone {
 
 class DiskFileSystem : public UriFileSystem {
  public:
   static const char* kClassName() { return "isozone-conventional"; }
-  // True for isozone://conventional:...
-  static bool IsFor(const std::string& uri);
 
-  // Mounts the directory of `uri`. The message of an error is for users.
+  // Mounts the directory of `uri`, isozone-conventional://DIRECTORY?OPTION=VALUE&... The message of an error is for
+  // users.
   static Result<std::unique_ptr<DiskFileSystem>> Open(const std::string& uri);
   // The DiskFileSystem that `file_system` is or wraps; null if there is none.
   static const DiskFileSystem* From(const rocksdb::FileSystem& file_system);

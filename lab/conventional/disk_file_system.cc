@@ -1,4 +1,4 @@
-#include "rocksdb/conventional/disk_file_system.h"
+#include "conventional/disk_file_system.h"
 
 #include <filesystem>
 #include <system_error>
@@ -7,9 +7,9 @@
 #include <rocksdb/env.h>
 
 #include "base/uri.h"
+#include "conventional/disk_files.h"
 #include "rocksdb/adapter/opening_database.h"
 #include "rocksdb/adapter/status_mapping.h"
-#include "rocksdb/conventional/disk_files.h"
 
 namespace isozone {
 namespace {
@@ -30,13 +30,12 @@ FileOptions HostOptions(const FileOptions& options) {
 
 }  // namespace
 
-bool DiskFileSystem::IsFor(const std::string& uri) {
-  const Result<Uri> parsed = ParseUri(uri);
-  return parsed.ok() && parsed->scheme == "conventional";
-}
-
 Result<std::unique_ptr<DiskFileSystem>> DiskFileSystem::Open(const std::string& uri) {
-  ISOZONE_ASSIGN_OR_RETURN(AdapterUri parsed, AdapterUri::Parse(uri));
+  const std::string prefix = std::string(kClassName()) + "://";
+  if (!uri.starts_with(prefix)) {
+    return Status::InvalidArgument(uri + ": write " + prefix + "DIRECTORY?OPTION=VALUE&...");
+  }
+  ISOZONE_ASSIGN_OR_RETURN(AdapterUri parsed, AdapterUri::Parse("isozone://conventional:" + uri.substr(prefix.size())));
   ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<Disk> disk, Disk::Open(parsed));
   return std::unique_ptr<DiskFileSystem>(new DiskFileSystem(uri, std::move(parsed.log_dir), std::move(disk)));
 }

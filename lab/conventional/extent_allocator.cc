@@ -1,4 +1,4 @@
-#include "rocksdb/conventional/extent_allocator.h"
+#include "conventional/extent_allocator.h"
 
 #include <algorithm>
 #include <cassert>
