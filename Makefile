@@ -144,7 +144,7 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 lab-build: ## Build what lab/run needs
 	@scripts/install-dependencies lab
 	@$(call configure,release)
-	@$(call compile,release) --target isozone isozone_cli isozone_conventional_library isozone_sim_truth \
+	@$(call compile,release) --target isozone isozone_cli isozone_conventional_library isozone_gc_bench isozone_sim_truth \
 	  isozone_ycsb
 
 # Two experiments are made in a guest. The second needs packages that bring services, so it is run only if it is named.

@@ -21,6 +21,7 @@ class Build:
             os.path.join(directory, "lab/conventional/libisozone_conventional.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
         self.sim_truth = os.path.join(directory, "lab/sim_truth/isozone_sim_truth")
+        self.gc_bench = os.path.join(directory, "lab/gc_bench/isozone_gc_bench")
         self.guest_kernel = guest_kernel
 
     def missing(self) -> list[str]:
@@ -60,6 +61,7 @@ def collect(build: Build) -> dict[str, str]:
     return {"isozone": processes.run([build.tool, "--version"]).strip().removeprefix("isozone "),
             "library": digest(build.shared_object), "tool": digest(build.tool), "ycsb": digest(build.ycsb),
             "sim_truth": digest(build.sim_truth), "conventional": digest(build.conventional),
+            "gc_bench": digest(build.gc_bench),
             "profile": digest(device.PROFILE),  # which devices with fewer dies are made from
             "db_bench": db_bench(), "guest": (in_guest := guest(build)),
             "mariadb": f"{mariadb.version()}, {in_guest}",

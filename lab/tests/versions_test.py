@@ -34,6 +34,7 @@ class Versions(unittest.TestCase):
     def test_every_file_that_takes_part_has_a_digest(self) -> None:
         for path, name in ((self.build.tool, "tool"), (self.build.shared_object, "library"), (self.build.ycsb, "ycsb"),
                            (self.build.sim_truth, "sim_truth"), (self.build.conventional, "conventional"),
+                           (self.build.gc_bench, "gc_bench"),
                            (self.profile, "profile")):
             self.assertEqual([name], self.changed_by(path))
 

@@ -49,21 +49,6 @@ class Words(harness.CliTest):
         self.format()
         self.fails(USAGE, ["1000", "multiple of"], "bench", "device", "--size", "1000", self.device)
 
-    def test_gc_options_out_of_range(self) -> None:
-        for words, arguments in (
-            (["--utilisation", "0.95"], ("--utilisation", "1")),
-            (["--utilisation"], ("--utilisation", "much")),
-            (["--scheme", "lsm-zgc"], ("--scheme", "lsm")),
-            (["--cold"], ("--cold", "1.5")),
-            (["--zones"], ("--zones", "0")),
-            (["--reclaim"], ("--reclaim", "0")),
-            (["--hot-data", "--skewed"], ("--hot-data", "0.2")),
-            (["--trace", "--skewed"], ("--skewed", "--trace", "file")),
-            (["--trace", "--run"], ("--run", "4", "--trace", "file")),
-        ):
-            self.fails(USAGE, words, "bench", "gc", "collect", *arguments, self.device)
-        self.fails(USAGE, ["--threads"], "bench", "gc", "worker", "--threads", "1,9", self.device)
-
     def test_a_zone_that_does_not_exist(self) -> None:
         self.format()
         self.fails(USAGE, ["999"], "zones", self.device, "--zone", "999")
@@ -450,43 +435,6 @@ class Files(harness.CliTest):
         before = self.json("zones", self.device, "--json")
         self.fails(NO_SPACE, ["--destroy", "32"], "bench", "device", "--zones", "31", self.device)
         self.assertEqual(self.json("zones", self.device, "--json"), before)
-
-    def test_gc_without_enough_empty_zones(self) -> None:
-        before = self.json("zones", self.device, "--json")
-        self.fails(NO_SPACE, ["39", "32", "fewer"], "bench", "gc", "collect", self.device)
-        self.fails(NO_SPACE, ["--destroy", "32"], "bench", "gc", "collect", "--zones", "25", self.device)
-        self.fails(NO_SPACE, ["--destroy"], "bench", "gc", "worker", "--zones", "12", "--worker-bytes", "44M",
-                   self.device)
-        self.assertEqual(self.json("zones", self.device, "--json"), before)
-
-    def test_gc_without_enough_to_reclaim(self) -> None:
-        self.fails(USAGE, ["--reclaim", "utilisation 0.9"], "bench", "gc", "collect", "--zones", "8",
-                   "--utilisation", "0.9", self.device)
-
-    def test_gc_without_enough_open_zones(self) -> None:
-        small = self.path("few.img")
-        self.ok("mkfs", f"emu:{small}?timing=off&zones=48&zone_size=4M&max_active=11&max_open=11")
-        self.fails(NO_SPACE, ["12", "open", "threads"], "bench", "gc", "worker", "--zones", "12",
-                   "--threads", "8", "--worker-bytes", "8M", f"emu:{small}?timing=off")
-
-    def test_gc_that_is_refused_destroys_nothing(self) -> None:
-        before = self.json("zones", self.device, "--json")
-        command = ("bench", "gc", "collect", "--destroy", self.device)
-        self.fails(USAGE, ["--reclaim"], *command, "--zones", "8", "--reclaim", "5000")
-        self.fails(NOT_FOUND, ["absent"], *command, "--zones", "8", "--trace", self.path("absent"))
-        self.fails(NO_SPACE, ["39", "32"], *command)
-        self.assertEqual(self.json("zones", self.device, "--json"), before)
-        self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
-
-    def test_gc_with_a_bad_trace(self) -> None:
-        trace = self.write("trace.txt", b"1\n# two\nthree\n")
-        arguments = ("bench", "gc", "collect", "--zones", "8", "--trace")
-        self.fails(USAGE, ["trace.txt:3:", "'three'"], *arguments, trace, self.device)
-        self.write("trace.txt", b"1\n4096\n")
-        self.fails(USAGE, ["trace.txt:2:", "4096", "4095"], *arguments, trace, self.device)
-        self.write("trace.txt", b"")
-        self.fails(USAGE, ["trace.txt", "no block"], *arguments, trace, self.device)
-        self.fails(NOT_FOUND, ["absent.txt"], *arguments, self.path("absent.txt"), self.device)
 
     def test_read_error_of_the_device(self) -> None:
         result = self.run_cli("cat", f"{self.device}&fault_read_error=1&fault_seed=7", "/kept")

@@ -70,7 +70,7 @@ class Limits(harness.CliTest):
             "dump": [self.device],
             "izg": ["show", self.device],
             "gc": ["run", self.device],
-            "bench": ["gc", "worker", "--zones", "8", "--worker-bytes", "1M", "--threads", "4", self.scratch()],
+            "bench": ["io", "--bytes", "4M", "--reads", "10", self.scratch()],
             "stats": ["--json", self.device],
             "top": ["--once", self.device],
             "advise": [self.device],

@@ -3,6 +3,7 @@
 lab read against what the schemas name.
 
     schemas_test.py ISOZONE LIBISOZONE LIBISOZONE_CONVENTIONAL ISOZONE_YCSB ISOZONE_SIM_TRUTH
+        ISOZONE_GC_BENCH
 """
 
 import ast
@@ -18,7 +19,7 @@ from typing import Any
 
 import jsonschema
 
-LIBRARY, CONVENTIONAL, YCSB, SIM_TRUTH = (os.path.abspath(sys.argv.pop(2)) for _ in range(4))
+LIBRARY, CONVENTIONAL, YCSB, SIM_TRUTH, GC_BENCH = (os.path.abspath(sys.argv.pop(2)) for _ in range(5))
 
 import harness  # noqa: E402 - takes its argument
 
@@ -159,9 +160,10 @@ class Schemas(harness.CliTest):
         self.check_command("bench", "io", "--bytes", "4M", "--reads", "10", self.device, "--json")
         for part in ("collect", "worker"):
             size = ("--worker-bytes", "4M", "--threads", "1") if part == "worker" else ("--skewed",)
-            self.check_command("bench", "gc", part, "--zones", "8", *size, self.device, "--json")
+            self.check(f"gc-bench-{part}", self.ok(part, "--zones", "8", *size, self.device, "--json",
+                                                   executable=GC_BENCH))
         for part in ("reclaim", "groups"):
-            self.check_command("bench", "gc", part, self.device, "--json")
+            self.check(f"gc-bench-{part}", self.ok(part, self.device, "--json", executable=GC_BENCH))
 
     def test_simulation(self) -> None:
         self.check_command("simulate", "--json", "--data", "64M", "--zones", "64")
@@ -202,7 +204,8 @@ class Schemas(harness.CliTest):
 
         writers = {"-".join(command) for command, json_output in leaves() if json_output}
         self.assertGreater(len(writers), 10)
-        others = {"common", "stats", "sim-truth", "stats-conventional", "ycsb", "zone"}
+        others = {"common", "stats", "sim-truth", "stats-conventional", "ycsb", "zone",
+                  *(f"gc-bench-{part}" for part in ("collect", "worker", "reclaim", "groups"))}
         # `stats` is the statistics file, which was there before the command.
         self.assertEqual({"stats-page" if name == "stats" else name for name in writers}, set(SCHEMAS) - others)
 

@@ -1,10 +1,8 @@
 #include <array>
-#include <memory>
 
 #include "isozone/command.h"
 
 namespace isozone::cli {
-
 namespace {
 
 constexpr auto kCommands = std::to_array<Command>({
@@ -86,24 +84,5 @@ constexpr auto kCommands = std::to_array<Command>({
 }  // namespace
 
 std::span<const Command> Commands() { return kCommands; }
-
-Action DefineParts(CLI::App& app, std::initializer_list<Command> parts) {
-  app.require_subcommand(1);
-  auto chosen = std::make_shared<Action>();
-  for (const Command& part : parts) {
-    CLI::App* sub = app.add_subcommand(part.name, part.summary);
-    sub->footer(fmt::format("Example:\n{}", part.example));
-    sub->final_callback([chosen, action = part.define(*sub)] { *chosen = action; });
-  }
-  return [chosen](Console& console) { return (*chosen)(console); };
-}
-
-void AddDeviceArgument(CLI::App& app, std::string& device) {
-  app.add_option("DEVICE", device, "Device URI, as dev:/dev/nvme0n2 or emu:/data/ssd.img")
-      ->required()
-      ->option_text(" ");
-}
-
-void AddJsonFlag(CLI::App& app, bool& json) { app.add_flag("--json", json, "Write JSON"); }
 
 }  // namespace isozone::cli

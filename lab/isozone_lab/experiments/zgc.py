@@ -11,22 +11,22 @@ from .base import Experiment, each_series
 
 LSM_ZGC = "LSM_ZGC (segment-based collection of zones)"
 BASIC, DEEP, LSM, OURS, ALONE = "basic", "basic, 16 in flight", "lsm-zgc", "gc=isozone", "alone"
-# As bench gc calls them, and commands in flight.
+# As isozone_gc_bench calls them, and commands in flight.
 SCHEMES = {BASIC: ("basic", 1), DEEP: ("basic", 16), LSM: ("lsm-zgc", 16), OURS: ("isozone", 16)}
 KIB = 1 << 10
 DEVICE = "Profile zgc-paper in real time, {zones_on_device} zones of {zone_kib:,} KiB (published: 1 GiB). "
 
 
 def bench(context: Context, command: str, *words: object, options: str = "") -> Any:
-    """What `isozone bench gc COMMAND` reports, on a new device; `options`: of its URI, as ?KEY=VALUE."""
+    """What isozone_gc_bench COMMAND reports, on a new device; `options`: of its URI, as ?KEY=VALUE."""
     parameters = context.parameters
     image = f"{context.shelf.scratch}/zgc.img"
     shape = device.Shape(zones=parameters["zones_on_device"], profile="zgc-paper", zone_kib=parameters["zone_kib"])
     try:
         context.shelf.format(image, shape, context.execute)
         uri = f"emu:{image}{options}"
-        report = context.execute([context.build.tool, "bench", "gc", command, uri, "--json", *words])
-        return outputs.read(report, f"bench-gc-{command}")
+        report = context.execute([context.build.gc_bench, command, uri, "--json", *words])
+        return outputs.read(report, f"gc-bench-{command}")
     finally:
         device.remove(image)
 
@@ -36,7 +36,7 @@ def sizes(parameters: Parameters) -> list[object]:
 
 
 def collect(context: Context, variant: Variant, utilisation: float, *words: object) -> Any:
-    """One scheme with the sizes of the experiment; what bench gc reports of it."""
+    """One scheme with the sizes of the experiment; what isozone_gc_bench reports of it."""
     scheme, depth = SCHEMES[variant.series]
     report = bench(context, "collect", *sizes(context.parameters), "--seed", context.seed, "--scheme", scheme,
                    "--basic-depth", depth, "--utilisation", utilisation, *words)
@@ -78,8 +78,8 @@ GROUP = Experiment(
     title="Reading in groups, and reclaiming block by block",
     source=f"{LSM_ZGC}, Fig. 1 and 2",
     what="Reclaiming a zone block by block takes long where much is valid; reading in groups is far faster.",
-    setup=DEVICE + "isozone bench gc groups reads one zone in requests of 4 to 128 KiB, one at a time; isozone bench "
-          "gc reclaim copies what is valid of one. Both as a zone of 1 GiB would take.",
+    setup=DEVICE + "isozone_gc_bench groups reads one zone in requests of 4 to 128 KiB, one at a time; "
+          "isozone_gc_bench reclaim copies what is valid of one. Both as a zone of 1 GiB would take.",
     quick=parameters(9),
     full=parameters(12),
     variants=lambda _: [Variant("device")],
@@ -89,7 +89,7 @@ GROUP = Experiment(
             *ratios("reading, {x} KiB against 4 KiB", "far faster", "reading", "device", "device", xs=[128],
                     against_x=4, at_most=0.5)],
     plot=plot_group,
-    driver="isozone")
+    driver="gc_bench")
 
 
 # --- Fig. 5: uniform updates ---
@@ -126,7 +126,7 @@ UNIFORM = Experiment(
     title="Collecting by segments: uniform updates",
     source=f"{LSM_ZGC}, Fig. 5",
     what="Segments are read whole, and reading, merging and writing overlap; as many blocks are copied.",
-    setup=DEVICE + "isozone bench gc collect: {zones} zones filled and updated, then {reclaim:,} blocks reclaimed; "
+    setup=DEVICE + "isozone_gc_bench collect: {zones} zones filled and updated, then {reclaim:,} blocks reclaimed; "
           "updates are uniform. LSM_ZGC has 16 commands in flight. How many Basic_ZGC has, the paper does not say: "
           "here one, as its description reads, and 16.",
     quick=parameters(1, zones=16, reclaim=8192, series=[BASIC, DEEP, LSM], utilisations=UTILISATIONS),
@@ -142,7 +142,7 @@ UNIFORM = Experiment(
             *ratios("blocks copied, utilisation {x}", "the same", "copied", LSM, BASIC, xs=UTILISATIONS, at_least=0.99,
                     at_most=1.01)],
     plot=plot_uniform,
-    driver="isozone")
+    driver="gc_bench")
 
 
 # --- Fig. 6 and 7: skewed updates ---
@@ -186,7 +186,7 @@ SKEW = Experiment(
     title="Collecting by segments: skewed updates",
     source=f"{LSM_ZGC}, Fig. 6 and 7",
     what="Survivors of cold and hot segments go to different zones, so that zones end up full or nearly empty.",
-    setup=DEVICE + "isozone bench gc collect: 70 % of updates go to 30 % of the data, utilisation {utilisation}, "
+    setup=DEVICE + "isozone_gc_bench collect: 70 % of updates go to 30 % of the data, utilisation {utilisation}, "
           "{zones} zones; {rounds} rounds of updates and of reclaiming {reclaim:,} blocks. Bimodality is Sarle's "
           "coefficient of the zones' utilisations: above 0.56 for two peaks.",
     quick=parameters(4, zones=16, reclaim=4096, rounds=10, utilisation=0.8, series=[BASIC, LSM]),
@@ -198,7 +198,7 @@ SKEW = Experiment(
             Check("bimodality, LSM_ZGC", "two peaks", Point(LSM, "bimodality"), at_least=0.56),
             Check("bimodality, Basic_ZGC", "one peak", Point(BASIC, "bimodality"))],
     plot=plot_skew,
-    driver="isozone")
+    driver="gc_bench")
 
 
 # --- As many zones as published, long after the first collection ---
@@ -239,7 +239,7 @@ SCALE = Experiment(
     what="Where the least utilised zones are collected, cold ones wait no longer than hot ones, and separation gains "
          "nothing. Age in the choice makes it pay.",
     setup="Profile zgc-paper, timing off, {zones} zones as published, but of {zone_kib:,} KiB (published: 1 GiB). "
-          "isozone bench gc collect: utilisation {utilisation}, {rounds} rounds of updates and of reclaiming "
+          "isozone_gc_bench collect: utilisation {utilisation}, {rounds} rounds of updates and of reclaiming "
           "{reclaim:,} blocks, of which the last half counts. {hot_updates} % of updates go to hot blocks, which are "
           "the rest to 100 % of all.",
     quick=parameters(6, zones_on_device=528, zone_kib=512, zones=512, reclaim=128, rounds=3584, utilisation=0.8,
@@ -253,7 +253,7 @@ SCALE = Experiment(
             *ratios("isozone against Basic_ZGC, {x} % of updates hot", "-", "copied of updated", OURS, BASIC, xs=[90],
                     at_most=0.35)],
     plot=plot_scale,
-    driver="isozone")
+    driver="gc_bench")
 
 
 # --- Fig. 8 and 9: a worker beside a collection ---
@@ -290,8 +290,8 @@ WORKER: dict[str, Any] = {
     "source": f"{LSM_ZGC}, Fig. 8 and 9", "variants": lambda _: [Variant("device")], "run": run_worker,
     "quick": parameters(11, zones=16, reclaim=8192, worker_mib=48, threads=[1, 2, 4]),
     "full": parameters(90, zones=32, reclaim=16384, worker_mib=128, threads=[1, 2, 4, 8]),
-    "plot": plot_worker, "driver": "isozone",
-    "setup": DEVICE + "isozone bench gc worker: {worker_mib} MiB are written and then read at random in blocks of 4 "
+    "plot": plot_worker, "driver": "gc_bench",
+    "setup": DEVICE + "isozone_gc_bench worker: {worker_mib} MiB are written and then read at random in blocks of 4 "
                       "KiB (published: 1 GiB), alone, and beside the collection of {reclaim:,} blocks of {zones} zones "
                       "at a utilisation of 0.5; as many threads as {threads}."}
 

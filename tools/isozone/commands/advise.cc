@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "insight/advice/options_advice.h"
-#include "isozone/bench/bench.h"
 #include "isozone/command.h"
 #include "isozone/session.h"
 

@@ -117,9 +117,7 @@ Status PrepareDirectory(const std::string& directory) {
 }
 
 // Whether there is a file system on it, without taking it from a process that writes to it.
-Status CheckDevice(const Mapping& mapping) {
-  return MountByUri(mapping.uri, OpenMode::kReadOnly).status();
-}
+Status CheckDevice(const Mapping& mapping) { return MountByUri(mapping.uri, OpenMode::kReadOnly).status(); }
 
 Result<std::vector<Mapping>> ParseMappings(const std::vector<std::string>& texts) {
   std::vector<Mapping> mappings;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "device/emulated/device_options.h"
-#include "isozone/bench/bench.h"
 #include "isozone/command.h"
 #include "isozone/output/progress.h"
 #include "isozone/output/simulation_report.h"

@@ -14,13 +14,7 @@ _isozone()
     done
     if [[ $command == bench ]]; then
         case ${COMP_WORDS[index + 1]} in
-            device | io | gc) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
-        esac
-    fi
-    if [[ $command == "bench gc" ]]; then
-        case ${COMP_WORDS[index + 2]} in
-            collect | worker | reclaim | groups)
-                ((index + 2 < COMP_CWORD)) && command="bench gc ${COMP_WORDS[index + 2]}" ;;
+            device | io) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
         esac
     fi
 
@@ -38,24 +32,17 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg | --html | --trace | --list | --output) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
-        --verify)  # of bench gc, it is a flag
-            [[ $command == backup ]] && { compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return; } ;;
+        --svg | --html | --list | --output | --verify) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --workload) COMPREPLY=($(compgen -W "write read mixed" -- "$current")); return ;;
         --compaction) COMPREPLY=($(compgen -W "gear greedy isozone leveled ll" -- "$current")); return ;;
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
-        --gc)
-            COMPREPLY=($(compgen -W "none zenfs full zenfs+ lifetime lsm-zgc isozone" -- "$current")); return ;;
         --hints) COMPREPLY=($(compgen -W "none lifetime level steered" -- "$current")); return ;;
         --t-zone | --wal | --moves | --steering) COMPREPLY=($(compgen -W "on off" -- "$current")); return ;;
-        --scheme)
-            local schemes="none zenfs full zenfs+ lifetime lsm-zgc isozone"
-            [[ $command == bench* ]] && schemes="basic lsm-zgc both"
-            COMPREPLY=($(compgen -W "$schemes" -- "$current")); return ;;
+        --gc | --scheme)
+            COMPREPLY=($(compgen -W "none zenfs full zenfs+ lifetime lsm-zgc isozone" -- "$current")); return ;;
     esac
 
-    local options collecting="--zones --utilisation --skewed --hot-updates --hot-data --trace --run --reclaim --cold
-        --depth --basic-depth --trim --mix --seed --destroy --json"
+    local options
     case $command in
         "") options="--version" ;;
         mkfs) options="--label --metadata-copies --force --json" ;;
@@ -75,10 +62,6 @@ _isozone()
         "gc plan") options="--all --scheme --json" ;;
         "bench device") options="--zones --samples --size --svg --destroy --json" ;;
         "bench io") options="--depth --bytes --write-size --read-size --reads --destroy --json" ;;
-        "bench gc collect") options="$collecting --scheme --rounds --verify" ;;
-        "bench gc worker") options="$collecting --threads --worker-bytes" ;;
-        "bench gc reclaim") options="--seed --destroy --json" ;;
-        "bench gc groups") options="--destroy --json" ;;
         stats) options="--json --zones --prometheus --watch --interval" ;;
         top) options="--interval --once" ;;
         serve) options="--listen --allow-host --no-keys" ;;
@@ -97,9 +80,7 @@ _isozone()
     elif [[ -z $command ]]; then
         COMPREPLY=($(compgen -W "$commands" -- "$current"))
     elif [[ $command == bench ]]; then
-        COMPREPLY=($(compgen -W "device io gc" -- "$current"))
-    elif [[ $command == "bench gc" ]]; then
-        COMPREPLY=($(compgen -W "collect worker reclaim groups" -- "$current"))
+        COMPREPLY=($(compgen -W "device io" -- "$current"))
     elif [[ $command == izg ]]; then
         COMPREPLY=($(compgen -W "identify show" -- "$current"))
     elif [[ $command == gc ]]; then

@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_collector.h"
+#include "gc_bench/gc_collector.h"
 
 #include <array>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_io.h"
+#include "gc_bench/gc_io.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_map.h"
+#include "gc_bench/gc_map.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_worker.h"
+#include "gc_bench/gc_worker.h"
 
 #include <algorithm>
 #include <span>

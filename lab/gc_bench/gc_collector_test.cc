@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_collector.h"
+#include "gc_bench/gc_collector.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,8 +14,8 @@
 
 #include "base/random.h"
 #include "device/emulated/device_test_util.h"
-#include "isozone/bench/gc/gc_worker.h"
-#include "isozone/bench/gc/gc_zone.h"
+#include "gc_bench/gc_worker.h"
+#include "gc_bench/gc_zone.h"
 
 namespace isozone::cli {
 namespace {

@@ -1,4 +1,4 @@
-// What the parts of `isozone bench gc` share: their options, and the volume that they collect.
+// What the parts of isozone_gc_bench share: their options, and the volume that they collect.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "isozone/bench/gc/gc_collector.h"
+#include "gc_bench/gc_collector.h"
 #include "isozone/bench/scratch_zones.h"
-#include "isozone/command.h"
 #include "isozone/output/timing_note.h"
+#include "isozone/program.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {
@@ -90,9 +90,9 @@ void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console
 Json GcSetupJson(const GcArguments& arguments, GcBench& bench);
 Json CollectResultJson(const CollectResult& result, uint64_t block_size);
 
-Action DefineBenchGcCollect(CLI::App& app);
-Action DefineBenchGcWorker(CLI::App& app);
-Action DefineBenchGcReclaim(CLI::App& app);
-Action DefineBenchGcGroups(CLI::App& app);
+Action DefineCollect(CLI::App& app);
+Action DefineWorker(CLI::App& app);
+Action DefineReclaim(CLI::App& app);
+Action DefineGroups(CLI::App& app);
 
 }  // namespace isozone::cli

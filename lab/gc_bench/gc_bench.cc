@@ -1,7 +1,8 @@
-// bench gc: the tool of the LSM_ZGC paper, section 4.1.
-#include "isozone/bench/gc/bench_gc.h"
+// isozone_gc_bench: the tool of the LSM_ZGC paper, section 4.1.
+#include "gc_bench/gc_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -31,6 +32,17 @@ Status CheckActive(const ZonedDevice& device, uint32_t needed, uint32_t erased) 
                   "threads, or --destroy",
                   needed, geometry.max_open_zones, geometry.max_active_zones, open, active));
 }
+
+constexpr auto kCommands = std::to_array<Command>({
+    {"collect", "Time schemes that reclaim zones: fill, update, collect",
+     "  isozone_gc_bench collect emu:/data/ssd.img --utilisation 0.8 --skewed --rounds 10", DefineCollect},
+    {"worker", "Time an application that writes and reads, alone and beside each scheme",
+     "  isozone_gc_bench worker emu:/data/ssd.img --threads 1,4 --worker-bytes 64M", DefineWorker},
+    {"reclaim", "Time reclaiming one zone block by block, at utilisations from 0.1 to 1",
+     "  isozone_gc_bench reclaim emu:/data/ssd.img", DefineReclaim},
+    {"groups", "Time reading one zone in groups of 4K to 128K", "  isozone_gc_bench groups emu:/data/ssd.img",
+     DefineGroups},
+});
 
 }  // namespace
 
@@ -90,19 +102,6 @@ void AddGcOptions(CLI::App& app, GcArguments& arguments) {
   AddSeedOption(app, arguments.seed);
   AddDestroyFlag(app, arguments.destroy);
   AddJsonFlag(app, arguments.json);
-}
-
-Action DefineBenchGc(CLI::App& app) {
-  return DefineParts(
-      app,
-      {{"collect", "Time schemes that reclaim zones: fill, update, collect",
-        "  isozone bench gc collect emu:/data/ssd.img --utilisation 0.8 --skewed --rounds 10", DefineBenchGcCollect},
-       {"worker", "Time an application that writes and reads, alone and beside each scheme",
-        "  isozone bench gc worker emu:/data/ssd.img --threads 1,4 --worker-bytes 64M", DefineBenchGcWorker},
-       {"reclaim", "Time reclaiming one zone block by block, at utilisations from 0.1 to 1",
-        "  isozone bench gc reclaim emu:/data/ssd.img", DefineBenchGcReclaim},
-       {"groups", "Time reading one zone in groups of 4K to 128K", "  isozone bench gc groups emu:/data/ssd.img",
-        DefineBenchGcGroups}});
 }
 
 Result<std::unique_ptr<GcBench>> GcBench::Open(const GcArguments& arguments, ZonedDevice& device, uint32_t beside,
@@ -239,3 +238,11 @@ Json CollectResultJson(const CollectResult& result, uint64_t block_size) {
 }
 
 }  // namespace isozone::cli
+
+int main(int argc, char** argv) {
+  return isozone::cli::RunProgram({.name = "isozone_gc_bench",
+                                   .summary = "What collecting zones of a device costs, without a file system.",
+                                   .commands = isozone::cli::kCommands,
+                                   .footer = "The exit codes are those of isozone --help."},
+                                  argc, argv);
+}

@@ -1,11 +1,11 @@
-// bench gc reclaim, bench gc groups: Fig. 1 and 2 of the LSM_ZGC paper.
+// isozone_gc_bench reclaim and groups: Fig. 1 and 2 of the LSM_ZGC paper.
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "gc_bench/gc_bench.h"
+#include "gc_bench/gc_zone.h"
 #include "isozone/bench/bench.h"
-#include "isozone/bench/gc/bench_gc.h"
-#include "isozone/bench/gc/gc_zone.h"
 #include "isozone/output/progress.h"
 #include "isozone/output/table.h"
 
@@ -100,7 +100,7 @@ Status BenchGcGroups(const ZoneArguments& arguments, Console& console) {
 
 }  // namespace
 
-Action DefineBenchGcReclaim(CLI::App& app) {
+Action DefineReclaim(CLI::App& app) {
   auto arguments = std::make_shared<ZoneArguments>();
   AddDeviceArgument(app, arguments->device);
   AddSeedOption(app, arguments->seed);
@@ -109,7 +109,7 @@ Action DefineBenchGcReclaim(CLI::App& app) {
   return [arguments](Console& console) { return BenchGcReclaim(*arguments, console); };
 }
 
-Action DefineBenchGcGroups(CLI::App& app) {
+Action DefineGroups(CLI::App& app) {
   auto arguments = std::make_shared<ZoneArguments>();
   AddDeviceArgument(app, arguments->device);
   AddDestroyFlag(app, arguments->destroy);

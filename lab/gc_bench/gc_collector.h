@@ -29,7 +29,7 @@
 #include <functional>
 #include <string_view>
 
-#include "isozone/bench/gc/gc_volume.h"
+#include "gc_bench/gc_volume.h"
 #include "store/zone/segment_plan.h"
 
 namespace isozone::cli {

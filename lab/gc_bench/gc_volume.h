@@ -23,9 +23,9 @@
 
 #include "base/aligned_buffer.h"
 #include "device/zoned_device.h"
-#include "isozone/bench/gc/gc_io.h"
-#include "isozone/bench/gc/gc_map.h"
-#include "isozone/bench/gc/gc_pattern.h"
+#include "gc_bench/gc_io.h"
+#include "gc_bench/gc_map.h"
+#include "gc_bench/gc_pattern.h"
 
 namespace isozone::cli {
 

@@ -1,11 +1,11 @@
-// bench gc collect: Fig. 5, 6 and 7 of the LSM_ZGC paper.
+// isozone_gc_bench collect: Fig. 5, 6 and 7 of the LSM_ZGC paper.
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "isozone/bench/gc/bench_gc.h"
+#include "gc_bench/gc_bench.h"
 #include "isozone/output/table.h"
 
 namespace isozone::cli {
@@ -167,7 +167,7 @@ Status BenchGcCollect(const CollectArguments& arguments, Console& console) {
 
 }  // namespace
 
-Action DefineBenchGcCollect(CLI::App& app) {
+Action DefineCollect(CLI::App& app) {
   auto arguments = std::make_shared<CollectArguments>();
   AddGcOptions(app, *arguments);
   std::vector<std::string> names;

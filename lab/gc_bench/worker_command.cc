@@ -1,4 +1,4 @@
-// bench gc worker: Fig. 8 and 9 of the LSM_ZGC paper.
+// isozone_gc_bench worker: Fig. 8 and 9 of the LSM_ZGC paper.
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/thread.h"
+#include "gc_bench/gc_bench.h"
+#include "gc_bench/gc_worker.h"
 #include "isozone/bench/bench.h"
-#include "isozone/bench/gc/bench_gc.h"
-#include "isozone/bench/gc/gc_worker.h"
 #include "isozone/output/progress.h"
 #include "isozone/output/table.h"
 
@@ -143,7 +143,7 @@ Status BenchGcWorker(const WorkerArguments& arguments, Console& console) {
 
 }  // namespace
 
-Action DefineBenchGcWorker(CLI::App& app) {
+Action DefineWorker(CLI::App& app) {
   auto arguments = std::make_shared<WorkerArguments>();
   AddGcOptions(app, *arguments);
   app.add_option("--threads", arguments->threads, "Threads of the worker, several numbers with commas; 1 if not given")

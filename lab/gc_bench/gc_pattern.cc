@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_pattern.h"
+#include "gc_bench/gc_pattern.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,11 +1,11 @@
-#include "isozone/bench/gc/gc_zone.h"
+#include "gc_bench/gc_zone.h"
 
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "isozone/bench/gc/gc_volume.h"
+#include "gc_bench/gc_volume.h"
 #include "isozone/bench/run_command.h"
 
 namespace isozone::cli {

@@ -1,4 +1,4 @@
-#include "isozone/bench/gc/gc_volume.h"
+#include "gc_bench/gc_volume.h"
 
 #include <algorithm>
 #include <cassert>
