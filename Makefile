@@ -34,6 +34,12 @@ build: ## Build the library and the command line tool (build/release)
 demo: build ## Run the stock db_bench on an emulated zoned SSD and show what happened
 	@scripts/demo build/release
 
+.PHONY: check
+check: format-check ## Check what most mistakes break: format, the unit tests of the layers, the rules of the house
+	@$(call configure,checked)
+	@$(call compile,checked) --target unit_tests
+	@scripts/run-tests build/checked -L 'unit|house'
+
 .PHONY: test
 test: ## Build and run every test
 	@scripts/install-dependencies

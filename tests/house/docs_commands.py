@@ -36,7 +36,7 @@ NEEDS_FUSE = re.compile(r"^isozone mount ")
 IN_THE_GUEST = re.compile(r"dev:/dev/|/dev/ublkb|isozone export ")
 # Targets that .ci/run leaves out, and what it runs of them: these take an hour and more.
 IN_SMALL = {"torture": "power-cuts", "asan": "asan-unit", "lab": "report", "lab-build": "report", "build": "demo",
-            "format": "format-check", "help": None, "tsan": None, "rocksdb-tests": None,
+            "format": "check", "format-check": "check", "help": None, "tsan": None, "rocksdb-tests": None,
             "guest-torture": "guest-test"}
 TIMEOUT_S = 300
 
