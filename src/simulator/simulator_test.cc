@@ -148,7 +148,7 @@ TEST(SimulatorTest, AFullDeviceIsSaidInOneLine) {
   EXPECT_EQ(std::string::npos, error.message().find('\n'));
 }
 
-// The figures of docs/compaction.md, at a small scale: files that are compacted together die together.
+// The figures of docs/measurements/compaction.md, at a small scale: files that are compacted together die together.
 TEST(SimulatorTest, SweepsLeaveFewerZonesInUseThanPlainCompaction) {
   SimOptions options = SmallOptions();
   options.load.data_bytes = 4 * kGiB;

@@ -3,10 +3,11 @@
 
     docs_commands.py BUILD_DIRECTORY
 
-In the *.md files of the root and of docs, a fenced block marked `console` holds commands, on lines that begin with
-`$ `, and what they print. The commands of one file run in order in one bash, in a scratch directory that looks like the
-repository with the build in build/release and build/checked. The README says how the tool and the library are found;
-for the other files they are, as if they were installed. Each must succeed; its output is not compared.
+In the *.md files of the root, of docs and of docs/measurements, a fenced block marked `console` holds commands, on
+lines that begin with `$ `, and what they print. The commands of one file run in order in one bash, in a scratch
+directory that looks like the repository with the build in build/release and build/checked. The README says how the tool
+and the library are found; for the other files they are, as if they were installed. Each must succeed; its output is not
+compared.
 
 Commands of a page that mounts a directory are run where /dev/fuse is.
 
@@ -31,6 +32,7 @@ import house
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 BLOCK = re.compile(r"^```console[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FOLDERS = ("", "docs", "docs/measurements")
 NOT_RUN = re.compile(r"^(sudo\s+)?(make|git|cd|apt|apt-get|cmake|ctest|\.ci/run|scripts/\S+|lab/\S+)\b")
 NEEDS_FUSE = re.compile(r"^isozone mount ")
 IN_THE_GUEST = re.compile(r"dev:/dev/|/dev/ublkb|isozone export ")
@@ -131,7 +133,7 @@ def why_no_fuse() -> str | None:
 
 
 def pages() -> list[str]:
-    return [page for folder in ("", "docs") for page in sorted(glob.glob(os.path.join(house.ROOT, folder, "*.md")))]
+    return [page for folder in FOLDERS for page in sorted(glob.glob(os.path.join(house.ROOT, folder, "*.md")))]
 
 
 def missing_presets_and_targets(command: str) -> list[str]:

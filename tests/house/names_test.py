@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the names that the documents set in backticks against the tree: files and folders, `Class::Member`, names of
-classes and constants, and tests. Documents are the *.md of the root, and those in docs, docs/engines and examples;
-fenced blocks are left out, and so are the names of other programs.
+classes and constants, and tests. Documents are the *.md of the root, and those in docs, docs/engines, docs/measurements
+and examples; fenced blocks are left out, and so are the names of other programs.
 """
 
 import os
@@ -10,7 +10,7 @@ import unittest
 
 import house
 
-DOCUMENT = re.compile(r"^(?:(?:docs|docs/engines|examples)/)?[^/]+\.md$")
+DOCUMENT = re.compile(r"^(?:(?:docs|docs/engines|docs/measurements|examples)/)?[^/]+\.md$")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 SOURCE = (".h", ".cc")
@@ -106,11 +106,13 @@ class Names(unittest.TestCase):
         self.assertGreater(count, 100)
         self.assertEqual([], found, "\n" + "\n".join(found))
 
-    def test_every_document_of_docs_is_in_its_index(self) -> None:
-        index = house.read("docs/README.md")
-        documents = [path for path in self.tree.files if re.fullmatch(r"docs/[^/]+\.md", path)]
-        self.assertEqual([], [path for path in documents
-                              if path != "docs/README.md" and f"]({os.path.basename(path)})" not in index])
+    def test_every_document_is_in_the_index_of_its_folder(self) -> None:
+        for folder in ("docs", "docs/measurements"):
+            index = house.read(f"{folder}/README.md")
+            documents = [path for path in self.tree.files if re.fullmatch(rf"{folder}/[^/]+\.md", path)]
+            self.assertGreater(len(documents), 5)
+            self.assertEqual([], [path for path in documents if path != f"{folder}/README.md"
+                                  and f"]({os.path.basename(path)})" not in index])
 
     def test_every_engine_is_in_the_index_and_has_a_test(self) -> None:
         index = house.read("docs/engines/README.md")

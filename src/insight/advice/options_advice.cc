@@ -25,8 +25,8 @@ constexpr uint64_t kLeastMemtable = 2 * kMiB;
 constexpr uint64_t kLargestMemtable = 256 * kMiB;
 constexpr uint32_t kMostJobs = 16;
 constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_trigger
-// Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the
-// filters of so many tables more.
+// Each doubling of what level 0 gives at once saves a good part of all writing (docs/measurements/advice.md), and
+// look-ups ask the filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
 // Of what the device has for files, that the database takes. With few jobs, steered compaction writes less below the
 // first one and holds nobody back. From the second one on, a device can become full without it; and sooner if the
@@ -34,7 +34,7 @@ constexpr uint64_t kLevel0Most = 16;
 // would leave room to each other, and RocksDB's own keep up, until the device is crowded for these as well
 // (Adviser::Level0MostUnsteered), or more of it is taken than was tried. What runs beside each other is larger beside
 // small memtables, and four jobs keep up less well: with these, a device was seen to become full sooner. Elsewhere,
-// RocksDB's own is faster (docs/sizing.md).
+// RocksDB's own is faster (docs/measurements/advice.md).
 constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kCrowdedPercentOfSmall = 30;

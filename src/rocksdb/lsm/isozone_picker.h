@@ -1,5 +1,5 @@
 // The sweep of LL-compaction (sweep.h) with less to write. What it adds was chosen by what it gains with 27 GiB of
-// uniform keys, written once each, 4 MiB tables and 64 MiB zones (docs/compaction.md has the table):
+// uniform keys, written once each, 4 MiB tables and 64 MiB zones (docs/measurements/compaction.md has the table):
 //
 // * Several files of the upper level at a time: up to LsmLimits::sweep_bytes, and no more than one part in kUpperShare
 //   of what the level may hold. So a level is not drained by one compaction, which would make the next ones broader,
