@@ -73,8 +73,6 @@ Status SetValue(FuseOptions& options, std::string_view key, std::string_view val
     ISOZONE_ASSIGN_OR_RETURN(options.umask, ParseNumber(key, value, 8, 0, 0777));
   } else if (key == "threads") {
     ISOZONE_ASSIGN_OR_RETURN(options.threads, ParseNumber(key, value, 10, 2, FuseOptions::kMostThreads));
-  } else if (key == "spin_us") {
-    ISOZONE_ASSIGN_OR_RETURN(options.spin_us, ParseNumber(key, value, 10, 0, FuseOptions::kLongestSpinUs));
   } else {
     return Unknown(option);
   }
@@ -125,8 +123,7 @@ std::vector<FuseOptionHelp> ListFuseOptions() {
            "the kernel keeps unsynced writes and sends them later; on a full device only fsync and close fail (off)"},
           {"inplace=refuse", "writes over bytes that are there fail with EOPNOTSUPP (copy: they work, slowly)"},
           {"io_uring=off", "requests come by /dev/fuse (on: by io_uring, where the kernel offers it)"},
-          {"threads=N", "requests that are served at once (8)"},
-          {"spin_us=N", "microseconds that a thread looks for the next request before it sleeps (0)"}};
+          {"threads=N", "requests that are served at once (8)"}};
 }
 
 }  // namespace isozone

@@ -19,7 +19,6 @@ namespace isozone {
 
 struct FuseOptions {
   static constexpr uint32_t kMostThreads = 64;
-  static constexpr uint32_t kLongestSpinUs = 1000;
 
   bool read_only = false;
   bool allow_other = false;  // users other than the one that mounts may use it; the modes of files decide what they may
@@ -29,8 +28,7 @@ struct FuseOptions {
   std::optional<gid_t> gid;      // all files are shown as of this group
   std::optional<mode_t> umask;   // permissions that all files are shown without; without this, those of each file
   uint32_t threads = 8;          // requests that are served at once, at least two
-  bool io_uring = true;          // requests come by io_uring, where the kernel offers it and nobody spins
-  uint32_t spin_us = 0;          // microseconds that a thread looks for the next request before it sleeps
+  bool io_uring = true;          // requests come by io_uring, where the kernel offers it
   std::vector<std::string> kernel = {"nosuid", "nodev"};  // what the kernel is told, in order: later ones win
 
   // Takes over the options in `list`. kInvalidArgument names the first that is unknown or has no such value. Options

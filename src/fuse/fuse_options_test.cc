@@ -19,7 +19,7 @@ std::string Refusal(std::string_view list) {
 TEST(FuseOptionsTest, EveryOptionIsTakenOver) {
   FuseOptions options;
   ASSERT_TRUE(options.Add("ro,allow_other,uid=7,gid=8,umask=027,writeback=on").ok());
-  ASSERT_TRUE(options.Add("inplace=refuse,io_uring=off,threads=3,spin_us=20,noatime").ok());
+  ASSERT_TRUE(options.Add("inplace=refuse,io_uring=off,threads=3,noatime").ok());
   EXPECT_TRUE(options.read_only);
   EXPECT_TRUE(options.allow_other);
   EXPECT_EQ(options.uid, 7u);
@@ -29,7 +29,6 @@ TEST(FuseOptionsTest, EveryOptionIsTakenOver) {
   EXPECT_TRUE(options.refuse_in_place);
   EXPECT_FALSE(options.io_uring);
   EXPECT_EQ(options.threads, 3u);
-  EXPECT_EQ(options.spin_us, 20u);
   EXPECT_THAT(options.kernel, ElementsAre("nosuid", "nodev", "noatime"));
 }
 

@@ -22,7 +22,6 @@
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
-#include "base/clock.h"
 #include "base/latch.h"
 #include "base/log.h"
 #include "base/no_thread.h"
@@ -101,10 +100,7 @@ Status MountFailure(const std::string& directory, const std::string& said) {
 }  // namespace
 
 FuseSession::FuseSession(std::string directory, const FuseOptions& options)
-    : directory_(std::move(directory)),
-      thread_count_(options.threads),
-      spin_ns_(int64_t{options.spin_us} * 1000),
-      io_uring_(options.io_uring && options.spin_us == 0) {}
+    : directory_(std::move(directory)), thread_count_(options.threads), io_uring_(options.io_uring) {}
 
 Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops& operations, void* user_data,
                                                         const std::string& directory, const std::string& source,
@@ -306,21 +302,7 @@ std::span<std::byte> FuseSession::AnswerData() {
 }
 
 ssize_t FuseSession::ReadRequest(int channel, void* buffer, size_t size) {
-  ssize_t got = -1;
-  errno = EAGAIN;
-  if (spin_ns_ > 0 && !someone_spins_.exchange(true)) {
-    const int flags = ::fcntl(channel, F_GETFL);
-    ::fcntl(channel, F_SETFL, flags | O_NONBLOCK);
-    const int64_t until_ns = MonotonicNs() + spin_ns_;
-    do {
-      got = ::read(channel, buffer, size);
-    } while (got < 0 && errno == EAGAIN && !stopping_ && MonotonicNs() < until_ns);
-    const int error = errno;
-    ::fcntl(channel, F_SETFL, flags);
-    someone_spins_ = false;
-    errno = error;
-  }
-  if (got < 0 && errno == EAGAIN) got = ::read(channel, buffer, size);
+  const ssize_t got = ::read(channel, buffer, size);
   if (got < static_cast<ssize_t>(sizeof(fuse_in_header))) return got;
   ++requests_;
   fuse_in_header header{};

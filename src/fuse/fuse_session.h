@@ -9,10 +9,6 @@
 //             has mounted over the directory since then stays
 //   ~         the threads have ended, and the mount is off the directory
 //
-// A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us
-// one thread at a time looks at /dev/fuse for the next request before it sleeps, which saves the first one and costs
-// its core.
-//
 // Whether there is io_uring is agreed on by FUSE_INIT, the first request: the threads of the rings wait for its answer.
 // From then on the kernel holds requests back until all rings are there, so they have begun before a thread reads that
 // request.
@@ -105,7 +101,6 @@ class FuseSession {
 
   const std::string directory_;
   const uint32_t thread_count_;
-  const int64_t spin_ns_;
   const bool io_uring_;
   fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
   std::string number_;               // of the mounted file system, set by Mount
@@ -117,9 +112,8 @@ class FuseSession {
   Status rings_started_;                  // set by Start
   std::vector<std::thread> threads_;
   std::function<void()> ended_;
-  std::atomic<uint32_t> running_{0};   // threads, and Start
-  std::atomic<bool> stopping_{false};  // threads read no more
-  std::atomic<bool> someone_spins_{false};
+  std::atomic<uint32_t> running_{0};       // threads, and Start
+  std::atomic<bool> stopping_{false};      // threads read no more
   std::atomic<uint64_t> init_request_{0};  // the number of the FUSE_INIT whose answer is to be completed; 0: none
   std::atomic<uint64_t> offered_{0};       // flags of that request
   std::atomic<Rings> agreed_{Rings::kNotAgreed};  // changes once
