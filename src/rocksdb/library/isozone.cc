@@ -12,6 +12,7 @@
 #include "device/open_device.h"
 #include "rocksdb/adapter/lsm_level.h"
 #include "rocksdb/adapter/mapped_file_system.h"
+#include "rocksdb/adapter/register_file_system.h"
 #include "rocksdb/adapter/static_env.h"
 #include "rocksdb/adapter/stats_json.h"
 #include "rocksdb/adapter/status_mapping.h"
@@ -44,27 +45,10 @@ Result<std::shared_ptr<rocksdb::FileSystem>> OpenShared(const std::string& uri) 
   return std::shared_ptr<rocksdb::FileSystem>(std::move(file_system));
 }
 
-rocksdb::FileSystem* FromRegistry(const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
-                                  std::string* error) {
-  const rocksdb::IOStatus status = WithoutExceptions([&] {
-    Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
-    if (opened.ok()) {
-      *guard = std::move(opened).value();
-    } else {
-      *error = opened.status().ToString();
-    }
-    return rocksdb::IOStatus::OK();
-  });
-  if (!status.ok()) *error = status.ToString();
-  return guard->get();
-}
-
 // Runs when the library is loaded. librocksdb.so, on which the library depends, is initialised by then.
 const bool registered = [] {
   return WithoutExceptions([] {
-           rocksdb::ObjectLibrary::PatternEntry any_uri(ZonedFileSystem::kClassName(), /*optional=*/false);
-           any_uri.AddSeparator("://");
-           rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::FileSystem>(any_uri, &FromRegistry);
+           RegisterFileSystem<ZonedFileSystem>(*rocksdb::ObjectLibrary::Default());
            RegisterStaticEnvs(*rocksdb::ObjectLibrary::Default(), &OpenShared);
            RegisterLevelSources(*rocksdb::ObjectLibrary::Default());
            return rocksdb::IOStatus::OK();
