@@ -25,7 +25,7 @@ POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off",
             "isozone picker": "policy=isozone",
             "zenfs+gc": "policy=zenfs+gc", "zenfs+full-gc": "policy=zenfs&gc=full",
             "lifetime": "policy=lifetime&gc=none", "lifetime+gc": "policy=lifetime",
-            "one victim": "policy=lifetime&gc_dynamic_victims=off",
+            "one victim": "policy=lifetime&gc=lifetime-one-victim",
             **{f"gc={scheme}": f"policy=isozone&gc={scheme}"
                for scheme in ("zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone")}}
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/small-zone.profile")

@@ -93,10 +93,10 @@ struct SimDevice {
   Profile profile;
   std::string policy = "isozone";
   std::string gc = "isozone";
-  GcTuning gc_tuning = {};
-  uint64_t gc_memory = 16 * kMiB;     // bytes
-  uint32_t stripe_width = 16;         // zones that a file is written to at once, at most
-  uint64_t stripe_unit = 384 * kKiB;  // bytes
+  std::optional<uint32_t> gc_start = {};  // percentage of free space below which it collects; the scheme's own
+  uint64_t gc_memory = 16 * kMiB;         // bytes
+  uint32_t stripe_width = 16;             // zones that a file is written to at once, at most
+  uint64_t stripe_unit = 384 * kKiB;      // bytes
   TableHints hints = TableHints::kLevel;
   bool t_zone = true;  // short-lived tables have zones of their own
 };

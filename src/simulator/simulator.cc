@@ -21,7 +21,7 @@ uint64_t BytesMoved(const SimReport& report, const MergeModel& model) {
 Result<std::unique_ptr<Simulator>> Simulator::Create(SimOptions options) {
   ISOZONE_RETURN_IF_ERROR(CheckSimOptions(options));
   ISOZONE_ASSIGN_OR_RETURN(auto picker, MakeCompactionPicker(options.tree.picker));
-  ISOZONE_ASSIGN_OR_RETURN(auto scheme, MakeGcScheme(options.device.gc, options.device.gc_tuning));
+  ISOZONE_ASSIGN_OR_RETURN(auto scheme, MakeGcScheme(options.device.gc, options.device.gc_start));
   const bool collects = scheme->automatic() && scheme->writers_wait();
   std::unique_ptr<Simulator> simulator(new Simulator(std::move(options), std::move(picker), std::move(scheme)));
   ISOZONE_RETURN_IF_ERROR(simulator->MakeZones(collects));

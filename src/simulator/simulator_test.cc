@@ -280,7 +280,7 @@ TEST(SimulatorTest, EachOptionHasAnEffect) {
       {"profile", [](SimOptions& o) { o.device.profile.program_ns *= 2; }},
       {"policy", [](SimOptions& o) { o.device.policy = "zenfs"; }},
       {"gc", [](SimOptions& o) { o.device.gc = "lsm-zgc"; }},
-      {"gc start", [](SimOptions& o) { o.device.gc_tuning.start_percent = 30; }},
+      {"gc start", [](SimOptions& o) { o.device.gc_start = 30; }},
       {"gc memory", [](SimOptions& o) { o.device.gc_memory = 8 * kMiB; }},
       {"stripe width", [](SimOptions& o) { o.device.stripe_width = 1; }},
       {"hints", [](SimOptions& o) { o.device.hints = TableHints::kNone; }},

@@ -11,8 +11,7 @@ using StepKind = CollectorStep::Kind;
 SegmentRules RulesOf(const SimDevice& device, const GcScheme& scheme) {
   SegmentRules rules;
   rules.block_size = device.profile.block_size;
-  rules.cold_utilisation = device.gc_tuning.cold_threshold;
-  rules.group_blocks = scheme.reads_segments() ? device.gc_tuning.group_blocks : UINT32_MAX;
+  if (!scheme.reads_segments()) rules.group_blocks = UINT32_MAX;
   return rules;
 }
 

@@ -75,13 +75,7 @@ Status TakeGcScheme(UriOptions& options, std::string_view key, MountOptions& mou
 
 Status TakeGcStart(UriOptions& options, std::string_view key, MountOptions& mount) {
   ISOZONE_ASSIGN_OR_RETURN(const auto percent, options.TakeUnsigned(key, 1, 90));
-  if (percent) mount.gc.tuning.start_percent = static_cast<uint32_t>(*percent);
-  return Status::Ok();
-}
-
-Status TakeColdThreshold(UriOptions& options, std::string_view key, MountOptions& mount) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto percent, options.TakeUnsigned(key, 0, 100));
-  if (percent) mount.gc.tuning.cold_threshold = static_cast<double>(*percent) / 100;
+  if (percent) mount.gc.start_percent = static_cast<uint32_t>(*percent);
   return Status::Ok();
 }
 
@@ -113,7 +107,7 @@ constexpr std::array kTable = {
     MountOption{"gc_start", "PERCENT", "by scheme", "free space below which it collects",
                 OtherOption{TakeGcStart,
                             [](const MountOptions& m) {
-                              const auto& percent = m.gc.tuning.start_percent;
+                              const auto& percent = m.gc.start_percent;
                               return percent ? std::to_string(*percent) : "default";
                             }},
                 /*gc=*/true},
@@ -121,17 +115,6 @@ constexpr std::array kTable = {
                 SizeOption{8 * kMiB, 1 * kGiB, [](MountOptions& m) -> uint64_t& { return m.gc.memory; }}, /*gc=*/true},
     MountOption{"gc_verify", "", "", "reads copies back before files have them",
                 SwitchOption{[](MountOptions& m) -> bool& { return m.gc.verify; }}, /*gc=*/true},
-    MountOption{"gc_cold_threshold", "PERCENT", "", "lsm-zgc: a segment with more valid data is cold",
-                OtherOption{TakeColdThreshold,
-                            [](const MountOptions& m) {
-                              return std::to_string(std::lround(m.gc.tuning.cold_threshold * 100));
-                            }},
-                /*gc=*/true},
-    MountOption{"gc_group_blocks", "N", "", "lsm-zgc: valid blocks from which on a segment is read whole",
-                CountOption{1, 1U << 20U, [](MountOptions& m) -> uint32_t& { return m.gc.tuning.group_blocks; }},
-                /*gc=*/true},
-    MountOption{"gc_dynamic_victims", "", "", "lifetime: as many victims at once as its equations say",
-                SwitchOption{[](MountOptions& m) -> bool& { return m.gc.tuning.dynamic_victims; }}, /*gc=*/true},
     MountOption{"checkpoint_after", "SIZE", "", "bytes of journal after which a checkpoint is written, at least",
                 SizeOption{64 * kKiB, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.checkpoint_after; }}},
     MountOption{"kept_memory", "SIZE", "", "shared memory for the ends of logs, which a killed process leaves behind",
@@ -196,7 +179,7 @@ std::string ValueOf(const MountOption& option, MountOptions mount) {
 Status CheckNames(const MountOptions& mount) {
   const Status policy = MakePlacementPolicy(mount.policy).status();
   if (!policy.ok()) return Status(policy.code(), fmt::format("{}, zenfs+gc", policy.message()));
-  return MakeGcScheme(mount.GcScheme(), mount.gc.tuning).status();
+  return MakeGcScheme(mount.GcScheme(), mount.gc.start_percent).status();
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct MountOptions {
   uint32_t write_gap = 24;           // with isolation: while users read, a flush starts to program in a group at most
                                      // once in so many program times, the others more often, at most a second; 0: none
   uint64_t write_buffer = 1 * kMiB;  // bytes a writer of logs, or any under `zenfs`, collects before it writes
-  GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
-  uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken
+  GcOptions gc = {.scheme = ""};     // garbage collection; no scheme: that of the policy (GcScheme)
+  uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken
   bool statistics_page = true;  // publishes what it does in shared memory (src/insight/stats), if it is not read-only
   uint64_t kept_memory = 32 * kMiB;  // bytes that the device does not have yet are kept in, so that the death of the
                                      // process does not take them (fs/kept)

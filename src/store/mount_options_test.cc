@@ -25,7 +25,7 @@ Result<MountOptions> Parse(const std::string& query) {
 const std::string kAllOthers =
     "policy=level&stripe_width=3&log_width=2&stripe_unit=128K&writer_memory=1M&read_ahead_memory=0&isolation=off&"
     "io_shares=flush:30&write_gap=7&write_buffer=2M&gc=lsm-zgc&gc_start=33&gc_memory=9M&gc_verify=off&"
-    "gc_cold_threshold=55&gc_group_blocks=9&gc_dynamic_victims=off&checkpoint_after=1M&reader_hold=40&kept_memory=8M&"
+    "checkpoint_after=1M&reader_hold=40&kept_memory=8M&"
     "kept_memory_directory=/tmp&statistics_page=off";
 
 std::set<std::string> PairsOf(const std::string& text, char separator) {
@@ -55,8 +55,7 @@ TEST(MountOptions, EveryOptionIsTakenAndShown) {
   EXPECT_EQ(mount->stripe_width, 3U);
   EXPECT_EQ(mount->log_width, 2U);
   EXPECT_EQ(mount->stripe_unit, 128 * kKiB);
-  EXPECT_EQ(mount->gc.tuning.start_percent, 33U);
-  EXPECT_DOUBLE_EQ(mount->gc.tuning.cold_threshold, 0.55);
+  EXPECT_EQ(mount->gc.start_percent, 33U);
   EXPECT_EQ(mount->kept_memory, 8 * kMiB);
   EXPECT_EQ(mount->kept_memory_directory, "/tmp");
   EXPECT_FALSE(mount->statistics_page);
@@ -87,7 +86,7 @@ TEST(MountOptions, AValueOutOfItsRangeIsRefusedWithItsName) {
   for (const char* pair :
        {"stripe_width=0", "stripe_width=257", "log_width=0", "stripe_unit=1K", "stripe_unit=17M", "writer_memory=1K",
         "read_ahead_memory=5G", "write_gap=1001", "write_buffer=65M", "gc_start=0", "gc_start=91", "gc_memory=7M",
-        "gc_cold_threshold=101", "gc_group_blocks=0", "checkpoint_after=1K", "isolation=perhaps", "gc_verify=2"}) {
+        "checkpoint_after=1K", "isolation=perhaps", "gc_verify=2"}) {
     const auto mount = Parse(pair);
     ASSERT_FALSE(mount.ok()) << pair;
     const std::string key = std::string(pair).substr(0, std::string(pair).find('='));
@@ -113,15 +112,15 @@ TEST(MountOptions, ZenfsWithItsCollectionIsAPolicyAndAScheme) {
 
 TEST(MountOptions, OptionsOfTheCollectionChangeWhatIsGivenAndKeepTheRest) {
   GcOptions before;
-  before.tuning.group_blocks = 5;
+  before.memory = 9 * kMiB;
   const auto named = ParseGcOptions("lifetime", before);
   ASSERT_TRUE(named.ok());
   EXPECT_EQ(named->scheme, "lifetime");
-  EXPECT_EQ(named->tuning.group_blocks, 5U);
+  EXPECT_EQ(named->memory, 9 * kMiB);
   const auto tuned = ParseGcOptions("gc_start=20&gc_verify=off", *named);
   ASSERT_TRUE(tuned.ok());
   EXPECT_EQ(tuned->scheme, "lifetime");
-  EXPECT_EQ(tuned->tuning.start_percent, 20U);
+  EXPECT_EQ(tuned->start_percent, 20U);
   EXPECT_FALSE(tuned->verify);
   EXPECT_THAT(ParseGcOptions("gc=lifetime&policy=zenfs", before).status().ToString(), HasSubstr("policy"));
 }

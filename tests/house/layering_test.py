@@ -15,7 +15,8 @@ ORDER = [("base",), ("device/emulated/nand",), ("device/emulated/ftl",), ("devic
          ("rocksdb/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Folders that are no room, but a part of the one above them.
-PARTS = {"device/emulated": "device", "device/linux": "device", "device/zonefs": "device"}
+PARTS = {"device/emulated": "device", "device/linux": "device", "device/zonefs": "device",
+         "store/zone/published": "store/zone", "rocksdb/lsm/published": "rocksdb/lsm"}
 # Rooms that are a library by themselves; all others of a district are one.
 LIBRARIES = ("device/emulated/nand", "device/emulated/ftl", "device/izg", "device/export", "store/io", "store/zone",
              "store/gc", "rocksdb/lsm", "insight/stats", "insight/advice")

@@ -105,7 +105,7 @@ MountOptions RandomMountOptions(Random& random, bool at_leisure) {
   options.gc.scheme = kSchemes.at(random.Below(kSchemes.size()));
   options.gc.memory = 8 * kMiB << random.Below(4);
   options.gc.verify = random.Chance(0.5);
-  options.gc.tuning.start_percent = at_leisure ? static_cast<uint32_t>(random.Between(10, 40)) : 1;
+  options.gc.start_percent = at_leisure ? static_cast<uint32_t>(random.Between(10, 40)) : 1;
   options.stripe_unit = 64 * kKiB;
   options.log_width = static_cast<uint32_t>(random.Between(1, 4));
   options.stripe_width = static_cast<uint32_t>(random.Between(1, 8));

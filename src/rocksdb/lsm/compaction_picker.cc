@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "rocksdb/lsm/gear_picker.h"
-#include "rocksdb/lsm/greedy_picker.h"
 #include "rocksdb/lsm/isozone_picker.h"
-#include "rocksdb/lsm/leveled_picker.h"
-#include "rocksdb/lsm/ll_picker.h"
+#include "rocksdb/lsm/published/gear_picker.h"
+#include "rocksdb/lsm/published/greedy_picker.h"
+#include "rocksdb/lsm/published/leveled_picker.h"
+#include "rocksdb/lsm/published/ll_picker.h"
 
 namespace isozone {
 namespace {

@@ -1,11 +1,8 @@
 // What to compact next: one small class for each picker, chosen by name. A picker looks at the tree and decides. It has
 // no state of its own, so RocksDB, the simulator and the tests drive the same one.
 //
-// * leveled: what LevelDB and RocksDB do (leveled_picker.h).
-// * greedy: the same, with all of the upper level that overlaps the outputs (greedy_picker.h).
-// * gear: what meets the window of the next level sinks on at once (gear_picker.h).
-// * ll: files of a zone die together (ll_picker.h).
-// * isozone: the same with less to write (isozone_picker.h).
+// `isozone` is the picker of Isozone (isozone_picker.h). Those of the papers, for comparison, are in published/:
+// leveled, greedy, gear, ll.
 //
 // Thread safety: const, any thread; the caller locks the tree.
 #pragma once

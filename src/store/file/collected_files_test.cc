@@ -297,7 +297,7 @@ TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
   MakeGarbage();
   const std::vector<ZoneView> before = fs().state().Zones();
   GcOptions zenfs = WithGc("zenfs").gc;
-  zenfs.tuning.start_percent = 100;
+  zenfs.start_percent = 100;
   ISOZONE_ASSERT_OK(fs().collection().SetOptions(zenfs));  // the collector looks at once
   while (fs().state().Stats().gc.rounds == 0) std::this_thread::yield();
   const std::vector<ZoneView> after = fs().state().Zones();

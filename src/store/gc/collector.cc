@@ -31,8 +31,6 @@ ZoneCopier::Options Collector::Setting::copier(bool confined) const {
   copier.memory = options.memory;
   copier.verify = options.verify;
   copier.confined = confined;
-  copier.rules.cold_utilisation = options.tuning.cold_threshold;
-  copier.rules.group_blocks = options.tuning.group_blocks;
   return copier;
 }
 
@@ -53,7 +51,7 @@ Collector::Collector(GcZones& zones, GcFiles& files, IoEngine& engine, SettingPt
 Collector::~Collector() { Stop(); }
 
 Result<Collector::SettingPtr> Collector::MakeSetting(const GcOptions& options) {
-  ISOZONE_ASSIGN_OR_RETURN(auto scheme, MakeGcScheme(options.scheme, options.tuning));
+  ISOZONE_ASSIGN_OR_RETURN(auto scheme, MakeGcScheme(options.scheme, options.start_percent));
   auto setting = std::make_shared<Setting>();
   setting->options = options;
   setting->scheme = std::move(scheme);

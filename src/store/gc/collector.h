@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,10 +33,10 @@
 namespace isozone {
 
 struct GcOptions {
-  std::string scheme = "isozone";  // by name (store/zone/gc_scheme.h)
-  GcTuning tuning;
-  uint64_t memory = 16 * kMiB;  // bytes of buffers, at most; 8 MiB .. 1 GiB
-  bool verify = true;           // reads copies back before files use them
+  std::string scheme = "isozone";              // by name (store/zone/gc_scheme.h)
+  std::optional<uint32_t> start_percent = {};  // free space below which it collects; the scheme's own if not set
+  uint64_t memory = 16 * kMiB;                 // bytes of buffers, at most; 8 MiB .. 1 GiB
+  bool verify = true;                          // reads copies back before files use them
 };
 
 struct GcStats {

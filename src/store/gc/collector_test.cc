@@ -241,7 +241,7 @@ TEST_F(CollectorBatchTest, HasHasteOnlyWhileSomebodyWaits) {
   store_.wanted = true;
   store_.after_commit = [&] { store_.wanted = false; };
   GcOptions options = OneAtATime("isozone");
-  options.tuning.start_percent = 90;
+  options.start_percent = 90;
   const auto collector = Make(options);
   std::vector<double> urgencies;
   store_.before_write = [&] { urgencies.push_back(collector->Stats().urgency); };
@@ -329,7 +329,7 @@ TEST_F(CollectorBatchTest, DoesNotRestWhileAUserIsPacedByItAlone) {
   store_.paced = true;
   store_.after_commit = [&] { store_.paced = store_.tried.size() < 2; };
   GcOptions options = OneAtATime("isozone");
-  options.tuning.start_percent = 90;
+  options.start_percent = 90;
   const auto collector = Make(options);
   std::vector<double> urgencies;
   store_.before_write = [&] {
@@ -469,7 +469,7 @@ TEST_F(CollectorTest, OptionsCanBeChangedWhileItRuns) {
   EXPECT_EQ(store_.throttle, 15);
   EXPECT_TRUE(store_.reset_at_once);
   GcOptions start_at_40 = Named("isozone");
-  start_at_40.tuning.start_percent = 40;
+  start_at_40.start_percent = 40;
   ASSERT_TRUE(collector->SetOptions(start_at_40).ok());
   EXPECT_EQ(store_.throttle, 60);
   ASSERT_TRUE(collector->SetOptions(Named("full")).ok());

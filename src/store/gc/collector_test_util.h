@@ -426,7 +426,7 @@ class CollectorTest : public testing::Test {
     EXPECT_TRUE(collector.ok()) << collector.status().ToString();
     return std::move(*collector);
   }
-  static GcOptions Named(const std::string& scheme) { return {.scheme = scheme, .tuning = {}}; }
+  static GcOptions Named(const std::string& scheme) { return {.scheme = scheme}; }
   CopyStats RunAll(Collector& collector) {
     const auto done = collector.Run(100, {});
     EXPECT_TRUE(done.ok()) << done.status().ToString();

@@ -2,23 +2,10 @@
 // scheme is one small class, chosen by name. It is pure, so the collector, `isozone gc plan` and the tests use the same
 // one.
 //
+//   isozone    the default: begins below `start` percent, and paces itself (isozone_gc.h)
 //   none       collects nothing: a zone is reset when all data in it has died
-//   zenfs      the collector of ZenFS 2.1 (ZenFS::GCWorker): looks every 10 s; with less than 20 % free, collects full
-//              zones whose garbage is above 100 - 3 x (20 - free) percent. Moves tables only, into zones that are
-//              partly written. No writer waits for it
-//   full       the full GC of ZenFS+ (section IV.D) alone: below 10 % free, zones of lower levels first, of each level
-//              those with the least valid data, until 10 % are free. Dead zones wait for their turn among them
-//   zenfs+     the full GC and the minor GC of ZenFS+: a zone without valid data is reset without waiting for the full
-//              GC. The paper looks for such zones every 10 s, a short time on its 2 TB. Here they are reset when they
-//              die, so that small devices behave like large ones
-//   lifetime   Lifetime (section 4.2): looks every second; below 25 % free, N = Z_t / (1 + Z_e) victims from the first
-//              L = 4 / (1 + E / 5) of four queues by valid data; in a queue, zones with the least valid data first,
-//              then those with the longest lifetime
-//   lsm-zgc    LSM_ZGC (section 3): zones of the lowest utilisation first; reads segment by segment; keeps survivors
-//              apart by heat. The paper leaves the trigger to the user: `start` percent
-//   isozone    the default: begins below `start` percent, and paces itself; chooses victims by the cost of a byte of
-//              free space, waits for data that is expected to die soon (by its level in an LSM tree, other data by its
-//              age), and keeps survivors apart
+//
+// Those of the papers, for comparison, are in published/: zenfs, full, zenfs+, lifetime, lifetime-one-victim, lsm-zgc.
 //
 // Where the papers do not say it: a percentage refers to all bytes that files can have; E is the percentage of empty
 // zones. "When space is below" is checked ten times a second. No scheme takes a zone in which nothing has died.
@@ -69,14 +56,6 @@ struct GcSpace {
   double empty_percent() const { return zones == 0 ? 0 : 100.0 * empty_zones / zones; }
 };
 
-// The parameters of schemes that users may change.
-struct GcTuning {
-  std::optional<uint32_t> start_percent;  // free space below which it collects; the scheme's own by default
-  bool dynamic_victims = true;            // `lifetime`: its two equations; false: one victim, of any queue
-  double cold_threshold = 0.4;            // `lsm-zgc`: a segment with more valid data is cold
-  uint32_t group_blocks = 16;             // `lsm-zgc`: a segment with at least so many valid blocks is read in groups
-};
-
 class GcScheme {
  public:
   virtual ~GcScheme() = default;
@@ -119,9 +98,10 @@ class GcScheme {
   virtual std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
 };
 
-// kInvalidArgument, with the known schemes.
-Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, const GcTuning& tuning);
-// The names of all schemes.
+// Makes the scheme `name`, which collects below `start_percent` of free space; below its own percentage where that is
+// not given. kInvalidArgument, with the known schemes, for any other name.
+Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, std::optional<uint32_t> start_percent);
+// Returns the names of all schemes, the default first.
 std::vector<std::string_view> GcSchemeNames();
 
 }  // namespace isozone

@@ -16,8 +16,8 @@ using testing::IsEmpty;
 
 constexpr uint64_t kCapacity = 100 * kKiB;  // so a percent of a zone is a KiB
 
-std::unique_ptr<GcScheme> Scheme(std::string_view name, const GcTuning& tuning = {}) {
-  auto scheme = MakeGcScheme(name, tuning);
+std::unique_ptr<GcScheme> Scheme(std::string_view name, std::optional<uint32_t> start_percent = {}) {
+  auto scheme = MakeGcScheme(name, start_percent);
   EXPECT_TRUE(scheme.ok()) << scheme.status().ToString();
   return std::move(*scheme);
 }
@@ -55,7 +55,7 @@ struct SchemeCase {
   GcSpace space;
   std::vector<GcCandidate> candidates;
   std::vector<uint32_t> victims;  // in order
-  GcTuning tuning = {};
+  std::optional<uint32_t> start_percent = {};
 };
 
 void PrintTo(const SchemeCase& c, std::ostream* out) { *out << c.scheme << ": " << c.name; }
@@ -64,7 +64,7 @@ class GcSchemeTest : public testing::TestWithParam<SchemeCase> {};
 
 TEST_P(GcSchemeTest, Decides) {
   const SchemeCase& c = GetParam();
-  const auto scheme = Scheme(c.scheme, c.tuning);
+  const auto scheme = Scheme(c.scheme, c.start_percent);
   EXPECT_EQ(scheme->name(), c.scheme);
   EXPECT_EQ(Victims(*scheme, c.space, c.candidates), c.victims);
   // The order of the candidates must not matter.
@@ -98,14 +98,14 @@ INSTANTIATE_TEST_SUITE_P(None, GcSchemeTest,
 // 100 - 3 x (20 - free) percent of garbage: with 10 % free above 70.
 INSTANTIATE_TEST_SUITE_P(
     Zenfs, GcSchemeTest,
-    testing::Values(
-        SchemeCase{"NothingAboveTwentyPercent", "zenfs", Space(21), {Zone(1, 0)}, {}},
-        SchemeCase{"AtTwentyOnlyMoreThanEverything", "zenfs", Space(20), {Zone(1, 0)}, {}},
-        SchemeCase{"ThresholdFallsWithFreeSpace", "zenfs", Space(10), {Zone(1, 30), Zone(2, 29)}, {2}},
-        SchemeCase{"AtZeroFortyPercentOfGarbage", "zenfs", Space(0), {Zone(1, 60), Zone(2, 59)}, {2}},
-        SchemeCase{"EveryZoneThatIsAboveIt", "zenfs", Space(5), {Zone(9, 1), Zone(4, 2), Zone(6, 3)}, {4, 6, 9}},
-        SchemeCase{"FullZonesOnly", "zenfs", Space(1), {NotFull(Zone(1, 1)), Zone(2, 1)}, {2}},
-        SchemeCase{"StartIsTunable", "zenfs", Space(30), {Zone(1, 59), Zone(2, 61)}, {1}, {.start_percent = 50}}),
+    testing::Values(SchemeCase{"NothingAboveTwentyPercent", "zenfs", Space(21), {Zone(1, 0)}, {}},
+                    SchemeCase{"AtTwentyOnlyMoreThanEverything", "zenfs", Space(20), {Zone(1, 0)}, {}},
+                    SchemeCase{"ThresholdFallsWithFreeSpace", "zenfs", Space(10), {Zone(1, 30), Zone(2, 29)}, {2}},
+                    SchemeCase{"AtZeroFortyPercentOfGarbage", "zenfs", Space(0), {Zone(1, 60), Zone(2, 59)}, {2}},
+                    SchemeCase{
+                        "EveryZoneThatIsAboveIt", "zenfs", Space(5), {Zone(9, 1), Zone(4, 2), Zone(6, 3)}, {4, 6, 9}},
+                    SchemeCase{"FullZonesOnly", "zenfs", Space(1), {NotFull(Zone(1, 1)), Zone(2, 1)}, {2}},
+                    SchemeCase{"StartIsTunable", "zenfs", Space(30), {Zone(1, 59), Zone(2, 61)}, {1}, 50}),
     CaseName);
 
 // Below 10 % free: lower levels first, of each the least valid, until 10 % are free.
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
         SchemeCase{
             "UntilTenPercentAreFree", "zenfs+", Space(8), {Zone(1, 0), Zone(2, 1), Zone(3, 2), Zone(4, 3)}, {1, 2, 3}},
         SchemeCase{"OneIsEnoughForALittle", "zenfs+", Space(9), {Zone(1, 0), Zone(2, 1)}, {1}},
-        SchemeCase{"StartIsTunable", "zenfs+", Space(29), {Zone(1, 0), Zone(2, 1)}, {1}, {.start_percent = 30}},
+        SchemeCase{"StartIsTunable", "zenfs+", Space(29), {Zone(1, 0), Zone(2, 1)}, {1}, 30},
         SchemeCase{"DeadZonesInTheirTurn",
                    "full",
                    Space(9),
@@ -175,19 +175,11 @@ INSTANTIATE_TEST_SUITE_P(
                    Zones(100, 0),
                    {Zone(1, 20, Lifetime::kShort), Zone(2, 20, Lifetime::kExtreme), Zone(3, 10, Lifetime::kShort)},
                    {3, 2, 1}},
-        SchemeCase{"WithoutTheEquationsOneOfAnyQueue",
-                   "lifetime",
-                   Zones(100, 20),
-                   {Zone(1, 98), Zone(2, 99)},
-                   {1},
-                   {.start_percent = {}, .dynamic_victims = false}},
-        SchemeCase{"WithoutThemOneHoweverLittleIsEmpty",
-                   "lifetime",
-                   Zones(100, 0),
-                   {Zone(1, 1), Zone(2, 1)},
-                   {1},
-                   {.start_percent = {}, .dynamic_victims = false}},
-        SchemeCase{"StartIsTunable", "lifetime", Zones(100, 9), {Zone(1, 1)}, {}, {.start_percent = 5}}),
+        SchemeCase{
+            "WithoutTheEquationsOneOfAnyQueue", "lifetime-one-victim", Zones(100, 20), {Zone(1, 98), Zone(2, 99)}, {1}},
+        SchemeCase{
+            "WithoutThemOneHoweverLittleIsEmpty", "lifetime-one-victim", Zones(100, 0), {Zone(1, 1), Zone(2, 1)}, {1}},
+        SchemeCase{"StartIsTunable", "lifetime", Zones(100, 9), {Zone(1, 1)}, {}, 5}),
     CaseName);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -201,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {3, 1, 2}},
         SchemeCase{"UntilTheStartIsReached", "lsm-zgc", Space(9), {Zone(1, 50), Zone(2, 51), Zone(3, 52)}, {1, 2, 3}},
         SchemeCase{"AndNotFurther", "lsm-zgc", Space(9), {Zone(1, 50), Zone(2, 50), Zone(3, 50)}, {1, 2}},
-        SchemeCase{"StartIsTunable", "lsm-zgc", Space(15), {Zone(1, 1)}, {1}, {.start_percent = 20}}),
+        SchemeCase{"StartIsTunable", "lsm-zgc", Space(15), {Zone(1, 1)}, {1}, 20}),
     CaseName);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -248,11 +240,11 @@ INSTANTIATE_TEST_SUITE_P(
                    {Aged(Zone(1, 50), 100), Aged(Zone(2, 50), 300), Zone(3, 50, Level(3)), Zone(4, 51, Level(3))},
                    {2, 3, 4, 1}},
         SchemeCase{"ZonesWithRoomToo", "isozone", Space(0), {NotFull(Zone(1, 1))}, {1}},
-        SchemeCase{"StartIsTunable", "isozone", Space(29), {Zone(1, 1)}, {1}, {.start_percent = 30}}),
+        SchemeCase{"StartIsTunable", "isozone", Space(29), {Zone(1, 1)}, {1}, 30}),
     CaseName);
 
 TEST(GcScheme, UrgencyOfIsozoneGrowsAsSpaceRunsOut) {
-  const auto scheme = Scheme("isozone", {.start_percent = 40});
+  const auto scheme = Scheme("isozone", 40);
   double before = 0;
   for (uint32_t free = 39; free > 10; --free) {
     const double urgency = scheme->Urgency(Space(free));
@@ -278,7 +270,7 @@ TEST(GcScheme, WhoIsPacedByTheCollectorAloneEndsItsRestsButPaysNoPrice) {
 }
 
 TEST(GcScheme, OnlyZenfsIsConfinedAndLetsItsWritersFail) {
-  for (const char* name : {"none", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
+  for (const char* name : {"none", "full", "zenfs+", "lifetime", "lifetime-one-victim", "lsm-zgc", "isozone"}) {
     EXPECT_TRUE(Scheme(name)->writers_wait()) << name;
     EXPECT_FALSE(Scheme(name)->confined()) << name;
   }
@@ -368,7 +360,7 @@ TEST(GcScheme, NoCandidateNoVictim) {
 }
 
 TEST(GcScheme, EveryNameCanBeMade) {
-  EXPECT_EQ(GcSchemeNames().size(), 7U);
+  EXPECT_EQ(GcSchemeNames().size(), 8U);
   for (const std::string_view name : GcSchemeNames()) EXPECT_TRUE(MakeGcScheme(name, {}).ok()) << name;
 }
 

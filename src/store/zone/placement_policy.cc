@@ -7,9 +7,9 @@
 
 #include "store/zone/group_choice.h"
 #include "store/zone/isozone_placement.h"
-#include "store/zone/level_placement.h"
-#include "store/zone/lifetime_placement.h"
-#include "store/zone/zenfs_placement.h"
+#include "store/zone/published/level_placement.h"
+#include "store/zone/published/lifetime_placement.h"
+#include "store/zone/published/zenfs_placement.h"
 
 namespace isozone {
 namespace {

@@ -209,7 +209,7 @@ SteeredShape ShapeOf(const SimulateArguments& arguments, const SimTree& tree) {
 Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   SimOptions options = arguments.options;
   ISOZONE_ASSIGN_OR_RETURN(options.device.profile, DeviceProfile(arguments));
-  options.device.gc_tuning.start_percent = arguments.gc_start;
+  options.device.gc_start = arguments.gc_start;
   const bool steered = arguments.steering == "on";
   if (steered && arguments.sweep_bytes != 0) {
     return Status::InvalidArgument(

@@ -1,4 +1,4 @@
-#include "store/zone/zenfs_placement.h"
+#include "store/zone/published/zenfs_placement.h"
 
 namespace isozone {
 namespace {

@@ -1,4 +1,4 @@
-#include "rocksdb/lsm/leveled_picker.h"
+#include "rocksdb/lsm/published/leveled_picker.h"
 
 #include <gtest/gtest.h>
 

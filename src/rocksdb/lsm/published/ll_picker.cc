@@ -1,4 +1,4 @@
-#include "rocksdb/lsm/ll_picker.h"
+#include "rocksdb/lsm/published/ll_picker.h"
 
 #include "rocksdb/lsm/input_window.h"
 #include "rocksdb/lsm/sweep.h"

@@ -14,7 +14,7 @@
 //     waits only if no zone has room. Logs have zones of their own, from a reserve;
 //   * among equally good zones the fullest with enough room is taken, where ZenFS takes the last one of the device;
 //   * if no zone is empty, any zone with room is used before the file system reports that it is full.
-// ZenfsGc in gc_scheme.cc is the baseline's collector.
+// ZenfsGc (zenfs_gc.h) is the baseline's collector.
 #pragma once
 
 #include <string_view>

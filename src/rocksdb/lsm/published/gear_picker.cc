@@ -1,4 +1,4 @@
-#include "rocksdb/lsm/gear_picker.h"
+#include "rocksdb/lsm/published/gear_picker.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "store/zone/level_placement.h"
+#include "store/zone/published/level_placement.h"
 
 namespace isozone {
 namespace {

@@ -1,4 +1,4 @@
-#include "rocksdb/lsm/ll_picker.h"
+#include "rocksdb/lsm/published/ll_picker.h"
 
 #include <gtest/gtest.h>
 

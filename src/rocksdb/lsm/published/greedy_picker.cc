@@ -1,4 +1,4 @@
-#include "rocksdb/lsm/greedy_picker.h"
+#include "rocksdb/lsm/published/greedy_picker.h"
 
 #include "rocksdb/lsm/input_window.h"
 

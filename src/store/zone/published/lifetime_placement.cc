@@ -1,4 +1,4 @@
-#include "store/zone/lifetime_placement.h"
+#include "store/zone/published/lifetime_placement.h"
 
 namespace isozone {
 

@@ -1,4 +1,4 @@
-#include "rocksdb/lsm/leveled_picker.h"
+#include "rocksdb/lsm/published/leveled_picker.h"
 
 #include "rocksdb/lsm/input_window.h"
 
