@@ -19,6 +19,7 @@ class PassingDevice : public ZonedDevice {
     return device_.ReportZones(first, out);
   }
   DeviceCounters counters() const override { return device_.counters(); }
+  DeviceDescription description() const override { return device_.description(); }
   void Submit(DeviceRequest& request) override { device_.Submit(request); }
 
  private:

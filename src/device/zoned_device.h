@@ -29,6 +29,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "device/device_description.h"
 
 namespace isozone {
 
@@ -163,6 +164,9 @@ class ZonedDevice {
   virtual Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const = 0;
 
   virtual DeviceCounters counters() const = 0;
+
+  // What the device says of itself for people. Empty if it is neither emulated nor of the kernel.
+  virtual DeviceDescription description() const { return {}; }
 };
 
 // Submits and waits. Meant for control paths and tests; data paths keep many requests in flight.

@@ -195,6 +195,7 @@ class FakeZonefs {
     explicit Threads(FakeZonefs& fake) : fake_(fake) {}
     void Start(KernelTransfer& transfer) override { fake_.Start(transfer); }
     std::string name() const override { return "threads"; }
+    bool asynchronous() const override { return false; }
 
    private:
     FakeZonefs& fake_;

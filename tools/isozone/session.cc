@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/uri.h"
-#include "device/emulated/emulated_device.h"
 
 namespace isozone::cli {
 namespace {
@@ -49,9 +48,9 @@ Result<std::unique_ptr<FileSystem>> MountByUri(const std::string& uri, OpenMode 
 }
 
 std::optional<Profile> ProfileOf(const ZonedDevice& device) {
-  const auto* emulated = dynamic_cast<const EmulatedDevice*>(&device);
-  if (emulated == nullptr) return std::nullopt;
-  auto profile = ParseProfile(emulated->image_info().profile_text, device.name());
+  const auto emulation = device.description().emulation;
+  if (!emulation) return std::nullopt;
+  auto profile = ParseProfile(emulation->profile_text, device.name());
   if (!profile.ok()) return std::nullopt;
   return std::move(profile).value();
 }

@@ -522,7 +522,13 @@ DeviceCounters EmulatedDevice::counters() const {
   return counters;
 }
 
-Histogram::Snapshot EmulatedDevice::lateness() const { return timer_ ? timer_->lateness() : Histogram::Snapshot(); }
+DeviceDescription EmulatedDevice::description() const {
+  return {.emulation = EmulationDescription{.profile_text = image_info().profile_text,
+                                            .timing = timing_,
+                                            .speed = speed_,
+                                            .lateness_ns = timer_ ? timer_->lateness() : Histogram::Snapshot()},
+          .kernel = {}};
+}
 
 Status EmulatedDevice::host_error() const {
   const MutexLock lock(error_mu_);

@@ -69,12 +69,10 @@ class EmulatedDevice final : public ZonedDevice {
   Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
   // Reads through a read-only open are not counted.
   DeviceCounters counters() const override;
+  DeviceDescription description() const override;
 
   const ImageInfo& image_info() const { return image_->info(); }
   bool timing() const { return timing_; }
-  double speed() const { return speed_; }  // as a multiple of the profile's speed
-  // Nanoseconds by which completions were late. Empty with timing off.
-  Histogram::Snapshot lateness() const;
   // The first error of the host that the device met; OK if none.
   Status host_error() const;
 

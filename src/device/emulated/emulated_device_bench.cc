@@ -225,7 +225,7 @@ void TimedReadLateness(benchmark::State& state) {
   for (auto _ : state) {
     if (SubmitAndWait(*device, request) != DeviceStatus::kSuccess) std::abort();
   }
-  const Histogram::Snapshot lateness = device->lateness();
+  const Histogram::Snapshot lateness = device->description().emulation->lateness_ns;
   state.counters["late_p50_ns"] = static_cast<double>(lateness.Percentile(50));
   state.counters["late_p99_ns"] = static_cast<double>(lateness.Percentile(99));
 }

@@ -526,7 +526,7 @@ TEST_F(TimedDeviceTest, IsNeverEarly) {
   EXPECT_EQ(read->Wait(), Dev::kSuccess);
   EXPECT_EQ(read->data, Pattern(1, 0, 48));
   EXPECT_GE(read->completed_ns - read->submitted_ns, 3 * (60 + 82) * kMicrosecondNs);
-  EXPECT_GE(device_->lateness().count, 7U);
+  EXPECT_GE(device_->description().emulation->lateness_ns.count, 7U);
 }
 
 TEST_F(TimedDeviceTest, ReadsBehindTheCapacity) {

@@ -459,6 +459,20 @@ Status LinuxDevice::ReportZones(ZoneId first, std::span<ZoneDescriptor> out) con
   return {};
 }
 
+DeviceDescription LinuxDevice::description() const {
+  KernelDeviceDescription kernel{.path = kernel_->path(),
+                                 .model = facts_.model,
+                                 .scheduler = facts_.scheduler,
+                                 .transfer_path = kernel_->transfer_path(),
+                                 .durable_writes = std::string(DurableWritesName(facts_.durable)),
+                                 .conventional_zones = layout_.conventional(),
+                                 .small_zones = layout_.small(),
+                                 .large_zones = layout_.large(),
+                                 .zone_positions = {}};
+  for (uint32_t i = 0; i < geometry().zone_count; ++i) kernel.zone_positions.push_back(layout_.PositionOf(ZoneId(i)));
+  return {.emulation = {}, .kernel = std::move(kernel)};
+}
+
 DeviceCounters LinuxDevice::counters() const {
   DeviceCounters counters;
   counters.host_bytes_read = bytes_read_.load(std::memory_order_relaxed);

@@ -67,12 +67,8 @@ class LinuxDevice final : public ZonedDevice {
   void Submit(DeviceRequest& request) override;
   Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
   DeviceCounters counters() const override;
+  DeviceDescription description() const override;
 
-  const QueueFacts& facts() const { return facts_; }
-  const ZoneLayout& layout() const { return layout_; }
-  // Opens this device once more, also where its name has come to name another one.
-  std::string path() const { return kernel_->path(); }
-  std::string transfer_path() const { return kernel_->transfer_path(); }
   // Why every request fails; OK as long as the device is there.
   Status gone() const;
 

@@ -54,8 +54,10 @@ class Transfers {
 
   virtual ~Transfers() = default;
   virtual void Start(KernelTransfer& transfer) = 0;
-  // For people.
+  // The name for people: "io_uring", "32 threads", ...
   virtual std::string name() const = 0;
+  // Whether the kernel carries transfers out while no thread waits in it for them.
+  virtual bool asynchronous() const = 0;
 
  protected:
   // Carries out `transfer` by a system call that blocks, and completes it.
@@ -75,6 +77,7 @@ class RingTransfers final : public Transfers {
 
   void Start(KernelTransfer& transfer) override;
   std::string name() const override { return std::string(calls_.name()) + "io_uring"; }
+  bool asynchronous() const override { return true; }
 
  private:
   RingTransfers(int registered, const TransferCalls& calls) : registered_(registered), calls_(calls) {}
@@ -116,6 +119,7 @@ class ThreadTransfers final : public Transfers {
 
   void Start(KernelTransfer& transfer) override;
   std::string name() const override;
+  bool asynchronous() const override { return false; }
 
  private:
   const std::string why_;

@@ -46,7 +46,7 @@ Result<QueueFacts> FactsOf(const MountedZoneFiles& files) {
 Result<std::unique_ptr<Transfers>> MakeTransfers(const std::string& path, OpenMode mode, TransferPath wanted) {
   auto transfers = Transfers::Make(wanted, /*registered=*/-1);
   if (!transfers.ok()) return transfers.status().WithContext(path);
-  if (mode == OpenMode::kReadOnly || dynamic_cast<RingTransfers*>(transfers->get()) != nullptr) return transfers;
+  if (mode == OpenMode::kReadOnly || (*transfers)->asynchronous()) return transfers;
   return Status::NotSupported(fmt::format(
       "{}: zonefs is written through io_uring, and not by {}; allow io_uring, or use the block device, dev:", path,
       (*transfers)->name()));

@@ -58,6 +58,7 @@ class PatientDevice final : public ZonedDevice {
     return device_->ReportZones(first, out);
   }
   DeviceCounters counters() const override { return device_->counters(); }
+  DeviceDescription description() const override { return device_->description(); }
   void Submit(DeviceRequest& request) override;
 
  private:

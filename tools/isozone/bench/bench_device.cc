@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "device/emulated/emulated_device.h"
 #include "isozone/bench/bench.h"
 #include "isozone/bench/interference.h"
 #include "isozone/output/progress.h"
@@ -40,8 +39,8 @@ Status CheckTransfer(uint64_t transfer, const DeviceGeometry& geometry) {
 }
 
 bool EmulatesTime(const ZonedDevice& device) {
-  const auto* emulated = dynamic_cast<const EmulatedDevice*>(&device);
-  return emulated != nullptr && emulated->timing();
+  const auto emulation = device.description().emulation;
+  return emulation && emulation->timing;
 }
 
 Result<std::vector<InterferenceSeries>> Measure(ZonedDevice& device, const DeviceArguments& arguments) {

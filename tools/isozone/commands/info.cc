@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "device/emulated/emulated_device.h"
-#include "device/linux/linux_device.h"
 #include "isozone/command.h"
 #include "isozone/output/group_map.h"
 #include "isozone/output/report.h"
@@ -20,54 +18,32 @@ struct Arguments {
   bool json = false;
 };
 
-// What the kernel tells of a block device, and how Isozone uses it.
-struct BlockDeviceFacts {
-  std::string model;
-  std::string scheduler;
-  std::string transfer_path;
-  std::string durable_writes;
-  uint32_t conventional_zones = 0;
-  uint32_t small_zones = 0;
-  uint32_t large_zones = 0;
-};
-
-// Facts about a device, copied because a mount takes the device over.
+// What is shown of a device, copied because a mount takes the device over.
 struct DeviceFacts {
   std::string name;
   std::optional<std::string> profile;  // of an emulated device
-  bool timing = false;
-  std::optional<BlockDeviceFacts> block_device;
+  DeviceDescription description;
   DeviceGeometry geometry;
   DeviceCounters counters;
+  bool timing() const { return description.emulation && description.emulation->timing; }
 };
 
 DeviceFacts FactsOf(const ZonedDevice& device) {
-  DeviceFacts facts{device.name(), std::nullopt, false, std::nullopt, device.geometry(), device.counters()};
+  DeviceFacts facts{device.name(), std::nullopt, device.description(), device.geometry(), device.counters()};
   if (const auto profile = ProfileOf(device)) facts.profile = profile->name;
-  if (const auto* emulated = dynamic_cast<const EmulatedDevice*>(&device)) facts.timing = emulated->timing();
-  if (const auto* block_device = dynamic_cast<const LinuxDevice*>(&device)) {
-    const ZoneLayout& layout = block_device->layout();
-    facts.block_device = {block_device->facts().model,
-                          block_device->facts().scheduler,
-                          block_device->transfer_path(),
-                          std::string(DurableWritesName(block_device->facts().durable)),
-                          layout.conventional(),
-                          layout.small(),
-                          layout.large()};
-  }
   return facts;
 }
 
-void AddBlockDevice(const BlockDeviceFacts& block_device, Facts& facts) {
-  facts.Add("Kernel", fmt::format("{}, through {}, scheduler {}", block_device.model, block_device.transfer_path,
-                                  block_device.scheduler.empty() ? "none" : block_device.scheduler));
-  facts.Add("Durable writes", block_device.durable_writes);
-  if (block_device.conventional_zones + block_device.small_zones > 0) {
-    facts.Add("Left alone", fmt::format("{} conventional zones, {} zones of less capacity",
-                                        block_device.conventional_zones, block_device.small_zones));
+void AddKernelDevice(const KernelDeviceDescription& kernel, Facts& facts) {
+  facts.Add("Kernel", fmt::format("{}, through {}, scheduler {}", kernel.model, kernel.transfer_path,
+                                  kernel.scheduler.empty() ? "none" : kernel.scheduler));
+  facts.Add("Durable writes", kernel.durable_writes);
+  if (kernel.conventional_zones + kernel.small_zones > 0) {
+    facts.Add("Left alone", fmt::format("{} conventional zones, {} zones of less capacity", kernel.conventional_zones,
+                                        kernel.small_zones));
   }
-  if (block_device.large_zones > 0) {
-    facts.Add("Used in part", fmt::format("{} zones of more capacity", block_device.large_zones));
+  if (kernel.large_zones > 0) {
+    facts.Add("Used in part", fmt::format("{} zones of more capacity", kernel.large_zones));
   }
 }
 
@@ -77,8 +53,8 @@ void PrintDevice(const DeviceFacts& facts, Console& console) {
   const DeviceGeometry& geometry = facts.geometry;
   Facts device("Device");
   device.Add("Name", Printable(facts.name));
-  if (facts.profile) device.Add("Emulates", *facts.profile + (facts.timing ? "" : ", at memory speed (timing=off)"));
-  if (facts.block_device) AddBlockDevice(*facts.block_device, device);
+  if (facts.profile) device.Add("Emulates", *facts.profile + (facts.timing() ? "" : ", at memory speed (timing=off)"));
+  if (facts.description.kernel) AddKernelDevice(*facts.description.kernel, device);
   device.Add("Zones", fmt::format("{} of {}{}", geometry.zone_count, FormatSize(geometry.zone_capacity),
                                   geometry.zone_size == geometry.zone_capacity
                                       ? ""
@@ -89,7 +65,7 @@ void PrintDevice(const DeviceFacts& facts, Console& console) {
   device.Add("Open zones", LimitText(geometry.max_open_zones));
   device.Add("Active zones", LimitText(geometry.max_active_zones));
   device.Add("Forced write covers", geometry.fua_covers_zone ? "its zone up to its end" : "itself");
-  if (facts.block_device) return device.Print(console);  // the kernel does not know what the device did before
+  if (facts.description.kernel) return device.Print(console);  // the kernel does not know what the device did before
   device.Add("Host read", FormatSize(facts.counters.host_bytes_read));
   device.Add("Host written", FormatSize(facts.counters.host_bytes_written));
   device.Add("Media written", fmt::format("{}, of which {} dummy bytes", FormatSize(facts.counters.media_bytes_written),
@@ -117,21 +93,21 @@ void PrintFileSystem(const FileSystem& file_system, Console& console) {
   facts.Print(console);
 }
 
-Json BlockDeviceJson(const BlockDeviceFacts& block_device) {
-  return {{"model", block_device.model},
-          {"scheduler", block_device.scheduler},
-          {"transfers", block_device.transfer_path},
-          {"durable_writes", block_device.durable_writes},
-          {"conventional_zones", block_device.conventional_zones},
-          {"small_zones", block_device.small_zones},
-          {"large_zones", block_device.large_zones}};
+Json KernelDeviceJson(const KernelDeviceDescription& kernel) {
+  return {{"model", kernel.model},
+          {"scheduler", kernel.scheduler},
+          {"transfers", kernel.transfer_path},
+          {"durable_writes", kernel.durable_writes},
+          {"conventional_zones", kernel.conventional_zones},
+          {"small_zones", kernel.small_zones},
+          {"large_zones", kernel.large_zones}};
 }
 
 Json DeviceJson(const DeviceFacts& facts) {
   return {{"name", facts.name},
           {"profile", facts.profile ? Json(*facts.profile) : Json()},
-          {"timing", facts.timing},
-          {"block_device", facts.block_device ? BlockDeviceJson(*facts.block_device) : Json()},
+          {"timing", facts.timing()},
+          {"block_device", facts.description.kernel ? KernelDeviceJson(*facts.description.kernel) : Json()},
           {"geometry", GeometryJson(facts.geometry)},
           {"counters", CountersJson(facts.counters)}};
 }

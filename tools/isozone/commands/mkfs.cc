@@ -15,7 +15,6 @@
 #include "base/uri.h"
 #include "device/emulated/image_file.h"
 #include "device/linux/block_device_node.h"
-#include "device/linux/linux_device.h"
 #include "device/linux/signatures.h"
 #include "isozone/command.h"
 #include "isozone/output/report.h"
@@ -139,10 +138,10 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
 // A block device may carry what others have written, also where Isozone does not write. Under a zonefs that is a
 // zonefs. Returns whether it has been erased.
 Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
-  const auto* const block_device = dynamic_cast<const LinuxDevice*>(&device);
+  const auto kernel = device.description().kernel;
   ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
-  if (block_device == nullptr && !IsBlockDevice(uri.path)) return false;
-  const std::string path = block_device == nullptr ? "" : block_device->path();
+  if (!kernel && !IsBlockDevice(uri.path)) return false;
+  const std::string path = kernel ? kernel->path : "";
   std::vector<Signature> signatures;
   if (!path.empty()) {
     ISOZONE_ASSIGN_OR_RETURN(signatures, FindSignatures(path, device.name()));

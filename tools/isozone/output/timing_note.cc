@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "device/emulated/emulated_device.h"
 
 namespace isozone::cli {
 namespace {
@@ -18,11 +17,11 @@ double Microseconds(const Histogram::Snapshot& ns, double percentile) {
 }  // namespace
 
 TimingNote::TimingNote(const ZonedDevice& device) {
-  const auto* emulated = dynamic_cast<const EmulatedDevice*>(&device);
-  if (emulated == nullptr) return;
-  untimed_ = !emulated->timing();
-  speed_ = emulated->speed();
-  if (emulated->timing()) lateness_ns_ = emulated->lateness();
+  const auto emulation = device.description().emulation;
+  if (!emulation) return;
+  untimed_ = !emulation->timing;
+  speed_ = emulation->speed;
+  if (emulation->timing) lateness_ns_ = emulation->lateness_ns;
 }
 
 Json TimingNote::LatenessJson() const {

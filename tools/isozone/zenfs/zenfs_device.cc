@@ -10,7 +10,6 @@
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
-#include "device/linux/linux_device.h"
 #include "isozone/backup/manifest.h"
 #include "store/metadata/metadata_io.h"
 
@@ -30,10 +29,10 @@ struct MetadataZone {
 class ZenFsPlaces {
  public:
   explicit ZenFsPlaces(const ZonedDevice& device) : geometry_(device.geometry()), zone_count_(geometry_.zone_count) {
-    const auto* const disk = dynamic_cast<const LinuxDevice*>(&device);
-    if (disk == nullptr) return;
-    zone_count_ += disk->layout().conventional() + disk->layout().small();
-    for (uint32_t i = 0; i < geometry_.zone_count; ++i) positions_.push_back(disk->layout().PositionOf(ZoneId(i)));
+    auto disk = device.description().kernel;
+    if (!disk) return;
+    zone_count_ += disk->conventional_zones + disk->small_zones;
+    positions_ = std::move(disk->zone_positions);
   }
 
   uint32_t zone_count() const { return zone_count_; }
