@@ -31,14 +31,6 @@ WITH_PARTS = {
 }
 
 
-def find(pattern: str, text: str, flags: int = 0) -> str:
-    """What the first match of a pattern has as its group, or all of it; AssertionError where there is none."""
-    found = re.search(pattern, text, flags)
-    if found is None:
-        raise AssertionError(f"nothing matches {pattern}")
-    return found[found.re.groups]
-
-
 class Help(harness.CliTest):
     def help(self, *command: str) -> str:
         return self.ok(*command, "--help").decode()
@@ -64,10 +56,15 @@ class Help(harness.CliTest):
 
     def complete(self, *words: str) -> set[str]:
         """What bash offers for the last of `words`."""
-        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _isozone; echo "${COMPREPLY[@]}"'
-        result = subprocess.run(["bash", "-c", script, BASH_COMPLETION, "isozone", *words], capture_output=True,
+        script = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; '
+                  '_isozone "$1"; echo "${COMPREPLY[@]}"')
+        result = subprocess.run(["bash", "-c", script, BASH_COMPLETION, harness.PROGRAM, *words], capture_output=True,
                                 text=True, check=True)
         return set(result.stdout.split())
+
+    def offered(self, *words: str) -> list[str]:
+        """What the program offers to any shell, with what each candidate means."""
+        return self.ok("--complete", *words).decode().splitlines()
 
     def test_every_command_has_help_with_an_example_that_names_it(self) -> None:
         for command in self.commands():
@@ -95,19 +92,28 @@ class Help(harness.CliTest):
                 offered = {word for word in self.complete(*command, "--")}
                 self.assertEqual(offered, self.options(command))
 
-    def test_zsh_completion_names_the_options_of_each_command(self) -> None:
-        text = read("tools/isozone/completion/_isozone")
-        common = set(re.findall(r"--[a-z-]+", find(r"common=\(.*?\n", text)))
-        for command in self.commands():
-            with self.subTest(command=command):
-                name = command[-1]
-                # Parts, as `gc run`, stand further to the right than commands, as `run`.
-                block = find(rf"^ {{{4 * len(command)}}}(?:\w+ \| )?{re.escape(name)}(?: \| \w+)?\)\n(.*?);;", text,
-                             re.MULTILINE | re.DOTALL)
-                listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block))
-                if "$json" in block:
-                    listed.add("--json")
-                self.assertEqual(listed | common, self.options(command))
+    def test_bash_completes_values(self) -> None:
+        self.assertEqual(self.complete("--color", ""), {"auto", "always", "never"})
+        self.assertEqual(self.complete("simulate", "--wal", "o"), {"on", "off"})
+        self.assertEqual(self.complete("gc", "run", "--scheme", "lsm"), {"lsm-zgc"})
+        self.assertEqual(self.complete("df", "emu:ssd.img", "--color", "n"), {"never"})
+
+    def test_a_candidate_comes_with_its_meaning(self) -> None:
+        self.assertIn("df\tShow how much space is used and free", self.offered(""))
+        self.assertIn("--json\tWrite JSON", self.offered("df", "--"))
+        self.assertEqual(self.offered("--color=a"), ["auto\t", "always\t", "never\t"])
+
+    def test_names_are_for_the_shell_to_complete(self) -> None:
+        self.assertEqual(self.offered("zones", "emu:ssd.img", "--svg", ""), [":files"])
+        self.assertEqual(self.offered("backup", "emu:ssd.img", ""), [":files"])
+        self.assertEqual(self.offered("mount", "emu:ssd.img", ""), [":directories"])
+        self.assertEqual(self.offered("df", ""), [])
+
+    def test_nothing_is_offered_for_words_that_are_wrong(self) -> None:
+        for words in (["nonsense", ""], ["nonsense", "--"], ["df", "--no-such=", "x"], [], ["gc", "nonsense", ""],
+                      ["--no-such="], ["", "", ""], ["df", "--", "-"]):
+            with self.subTest(words=words):
+                self.assertEqual([line for line in self.offered(*words) if not line.startswith("--")], [])
 
     def test_manual_page_has_the_options_of_bench(self) -> None:
         page = read("docs/man/isozone.1").replace("Fl -", "--")

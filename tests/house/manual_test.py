@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the manual page, the shell completion and the options of a mount in docs/rocksdb.md against the tool itself:
-they name every command and option of `isozone --help`.
+"""Holds the manual page and the options of a mount in docs/rocksdb.md against the tool itself: they name every command
+and option of `isozone --help`.
 
     manual_test.py ISOZONE
 """
@@ -42,12 +42,6 @@ class Manual(unittest.TestCase):
             for option in options(command):
                 with self.subTest(command=command, option=option):
                     self.assertIn(option, page)
-
-    def test_the_completion_names_every_command(self) -> None:
-        completion = house.read("tools/isozone/completion/isozone.bash")
-        for command in commands():
-            with self.subTest(command=command):
-                self.assertRegex(completion, rf"\b{re.escape(command)}\b")
 
     def test_the_document_has_every_option_of_a_mount_with_its_default(self) -> None:
         section = house.find(r"^Options of a mount.*:\n((?:  .*\n)+)", help_text(), re.MULTILINE)

@@ -1,4 +1,5 @@
-// The commands of the command line. The table in commands.cc is the only list of them.
+// The commands of the command line. Each is defined in a file of its own in commands/, and listed in commands.cc: help and
+// completion follow from that.
 #pragma once
 
 #include <span>
@@ -7,33 +8,7 @@
 
 namespace isozone::cli {
 
+// Returns all commands, in the order of --help.
 std::span<const Command> Commands();
-
-Action DefineMkfs(CLI::App& app);
-Action DefineInfo(CLI::App& app);
-Action DefineDf(CLI::App& app);
-Action DefineLs(CLI::App& app);
-Action DefineStat(CLI::App& app);
-Action DefineCat(CLI::App& app);
-Action DefineCp(CLI::App& app);
-Action DefineRm(CLI::App& app);
-Action DefineZones(CLI::App& app);
-Action DefineFsck(CLI::App& app);
-Action DefineDump(CLI::App& app);
-Action DefineIzg(CLI::App& app);
-Action DefineGc(CLI::App& app);
-Action DefineBench(CLI::App& app);
-Action DefineStats(CLI::App& app);
-Action DefineTop(CLI::App& app);
-Action DefineServe(CLI::App& app);
-Action DefineAdvise(CLI::App& app);
-Action DefineWhy(CLI::App& app);
-Action DefineMount(CLI::App& app);
-Action DefineExport(CLI::App& app);
-Action DefineRunProgram(CLI::App& app);
-Action DefineBackup(CLI::App& app);
-Action DefineImport(CLI::App& app);
-Action DefineRestore(CLI::App& app);
-Action DefineSimulate(CLI::App& app);
 
 }  // namespace isozone::cli

@@ -13,6 +13,7 @@
 
 #include "base/suggest.h"
 #include "base/uri.h"
+#include "isozone/completion/completion.h"
 #include "isozone/exit_code.h"
 
 namespace isozone::cli {
@@ -76,9 +77,9 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   ColorMode color = ColorMode::kAuto;
-  app.add_option("--color", color, "auto, always or never; auto looks at the terminal and NO_COLOR")
+  app.add_option("--color", color, "When to colour; auto looks at the terminal and NO_COLOR")
       ->transform(CLI::CheckedTransformer(kColorModes).description(""))
-      ->option_text("WHEN");
+      ->option_text("auto|always|never");
 
   Action action;
   std::string chosen;
@@ -92,6 +93,10 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
     });
   }
 
+  if (argc >= 2 && argv[1] == std::string_view("--complete")) {
+    std::fputs(CompletionsOf(app, std::span<const char* const>(argv, argc).subspan(2)).c_str(), stdout);
+    return 0;
+  }
   const Status word = CheckCommandWord(program, argc, argv);
   if (!word.ok()) return Fail(program, "", word);
   try {

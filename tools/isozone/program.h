@@ -32,7 +32,7 @@ struct Program {
   std::string footer;  // of --help
 };
 
-// Parses the command line of a process, runs the command that it names, and converts its Status to one line on standard
+// Parses the command line of a process, or answers a shell that completes one (completion/completion.h), runs the command that it names, and converts its Status to one line on standard
 // error and an exit code, which it returns. To be called once, by main().
 int RunProgram(const Program& program, int argc, char** argv);
 

@@ -110,15 +110,13 @@ Status Advise(const AdviseArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineAdvise(CLI::App& app) {
   auto arguments = std::make_shared<AdviseArguments>();
   AddDeviceArgument(app, arguments->device);
   AddSizeOption(app, "--memory", arguments->memory,
                 "Bytes that RocksDB and Isozone may take, as 8G; a quarter of the machine's if not given");
-  app.add_option("--workload", arguments->workload, "What is mostly done: write, read or mixed; mixed if not given")
-      ->option_text("KIND");
+  app.add_option("--workload", arguments->workload, "What is mostly done; mixed if not given")
+      ->option_text("write|read|mixed");
   AddSizeOption(app, "--database", arguments->database,
                 "Bytes of the database, as 500G; 60 % of the device if not given");
   app.add_option("--cores", arguments->cores, "Cores that RocksDB may take; those of this machine if not given")
@@ -128,5 +126,12 @@ Action DefineAdvise(CLI::App& app) {
       ->option_text("FILE");
   return [arguments](Console& console) { return Advise(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kAdviseCommand = {
+    "advise", "Give options of RocksDB that fit a device, each with its reason",
+    "  isozone advise emu:/data/ssd.img --memory 8G --workload write --database 500G --output options.ini",
+    DefineAdvise};
 
 }  // namespace isozone::cli

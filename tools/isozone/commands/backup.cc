@@ -78,8 +78,6 @@ Status Restore(const RestoreArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineBackup(CLI::App& app) {
   auto arguments = std::make_shared<BackupArguments>();
   app.add_option("DEVICE", arguments->device, "Device URI, as dev:/dev/nvme0n2 or emu:/data/ssd.img")->option_text(" ");
@@ -102,5 +100,19 @@ Action DefineRestore(CLI::App& app) {
   app.add_flag("--force", arguments->force, "Replace all that the device holds");
   return [arguments](Console& console) { return Restore(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kBackupCommand = {
+    "backup", "Copy everything on a device into a folder or an archive, also beside a running writer",
+    "  isozone backup emu:/data/ssd.img /backups/ssd       (again later: only what has changed is copied)\n"
+    "  isozone backup emu:/data/ssd.img - | zstd > ssd.tar.zst\n"
+    "  isozone backup --verify /backups/ssd",
+    DefineBackup};
+
+extern const Command kRestoreCommand = {"restore", "Write a backup onto a formatted device",
+                                        "  isozone restore /backups/ssd emu:/data/new.img\n"
+                                        "  isozone restore - emu:/data/new.img < ssd.tar.zst",
+                                        DefineRestore};
 
 }  // namespace isozone::cli

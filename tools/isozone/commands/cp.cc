@@ -297,17 +297,23 @@ Status Cp(const CpArguments& arguments, Console& /*console*/) {
   return file_system->Unmount();
 }
 
-}  // namespace
-
 Action DefineCp(CLI::App& app) {
   auto arguments = std::make_shared<CpArguments>();
   AddDeviceArgument(app, arguments->device);
-  app.add_option("PATH", arguments->sources, "SOURCE... TARGET; a path on the device is written :/dir/file")
+  app.add_option("FILE", arguments->sources, "SOURCE... TARGET; a path on the device is written :/dir/file")
       ->required()
       ->option_text("...");
   app.add_flag("-r,--recursive", arguments->recursive, "Directories with everything in them");
   app.add_flag("--resume", arguments->resume, "Continue a copy that was stopped; what is there is compared");
   return [arguments](Console& console) { return Cp(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kCpCommand = {
+    "cp", "Copy files into, out of and within a device",
+    "  isozone cp -r emu:/data/ssd.img backup :/db      (in: the device's paths begin with ':')\n"
+    "  isozone cp emu:/data/ssd.img :/db/LOG .          (out)",
+    DefineCp};
 
 }  // namespace isozone::cli

@@ -41,12 +41,16 @@ Status Dump(const std::string& device, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineDump(CLI::App& app) {
   auto device = std::make_shared<std::string>();
   AddDeviceArgument(app, *device);
   return [device](Console& console) { return Dump(*device, console); };
 }
+
+}  // namespace
+
+extern const Command kDumpCommand = {"dump", "Write all metadata as JSON",
+                                     "  isozone dump emu:/data/ssd.img | jq '.files[] | select(.size > 1e6) | .paths'",
+                                     DefineDump};
 
 }  // namespace isozone::cli

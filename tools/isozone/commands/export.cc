@@ -78,8 +78,6 @@ Status Export(const ExportArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineExport(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   app.add_option("DEVICE", arguments->device, "Device URI, as emu:/data/ssd.img")->option_text(" ");
@@ -88,5 +86,13 @@ Action DefineExport(CLI::App& app) {
   app.add_option("--remove", arguments->remove, "Only remove block device N, whose server died")->option_text("N");
   return [arguments](Console& console) { return Export(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kExportCommand = {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
+                                       "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
+                                       "  isozone export emu:/data/ssd.img --id 0 --recover\n"
+                                       "  isozone export --remove 0",
+                                       DefineExport};
 
 }  // namespace isozone::cli

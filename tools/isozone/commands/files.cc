@@ -276,8 +276,6 @@ void AddPaths(CLI::App& app, std::vector<std::string>& paths) {
   app.add_option("PATH", paths, "Absolute paths on the device")->required()->option_text("...");
 }
 
-}  // namespace
-
 Action DefineLs(CLI::App& app) {
   auto arguments = std::make_shared<LsArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -312,5 +310,18 @@ Action DefineRm(CLI::App& app) {
   app.add_flag("-r,--recursive", arguments->recursive, "Directories with everything in them");
   return [arguments](Console& console) { return Rm(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kLsCommand = {"ls", "List a directory", "  isozone ls -l emu:/data/ssd.img /db", DefineLs};
+
+extern const Command kStatCommand = {"stat", "Show a file's attributes and where it lies",
+                                     "  isozone stat emu:/data/ssd.img /db/000012.sst", DefineStat};
+
+extern const Command kCatCommand = {"cat", "Write files to standard output",
+                                    "  isozone cat emu:/data/ssd.img /db/CURRENT", DefineCat};
+
+extern const Command kRmCommand = {"rm", "Remove files and directories", "  isozone rm -r emu:/data/ssd.img /db",
+                                   DefineRm};
 
 }  // namespace isozone::cli

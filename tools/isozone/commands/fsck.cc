@@ -101,8 +101,6 @@ Status RunAndReport(const FsckArguments& arguments, Console& console) {
   return Damage(report->findings);
 }
 
-}  // namespace
-
 Action DefineFsck(CLI::App& app) {
   auto arguments = std::make_shared<FsckArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -112,5 +110,10 @@ Action DefineFsck(CLI::App& app) {
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return RunAndReport(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kFsckCommand = {"fsck", "Check every invariant of the file system, changing nothing",
+                                     "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck};
 
 }  // namespace isozone::cli

@@ -14,6 +14,7 @@
 #include "isozone/output/report.h"
 #include "isozone/output/table.h"
 #include "isozone/session.h"
+#include "store/zone/gc_scheme.h"
 
 namespace isozone::cli {
 namespace {
@@ -253,8 +254,8 @@ Status Plan(const GcArguments& arguments, Console& console) {
 std::shared_ptr<GcArguments> AddShared(CLI::App& app) {
   auto arguments = std::make_shared<GcArguments>();
   AddDeviceArgument(app, arguments->device);
-  app.add_option("--scheme", arguments->scheme, "Use this scheme instead of that of the URI, such as lifetime")
-      ->option_text("NAME");
+  app.add_option("--scheme", arguments->scheme, "Use this scheme instead of that of the URI")
+      ->option_text(fmt::format("{}", fmt::join(GcSchemeNames(), "|")));
   AddJsonFlag(app, arguments->json);
   return arguments;
 }
@@ -279,8 +280,6 @@ Action DefinePlan(CLI::App& app) {
   return [arguments](Console& console) { return Plan(*arguments, console); };
 }
 
-}  // namespace
-
 Action DefineGc(CLI::App& app) {
   return DefineParts(app,
                      {{"run", "Collect now: move what is alive out of zones in which something has died",
@@ -290,5 +289,13 @@ Action DefineGc(CLI::App& app) {
                       {"plan", "Show which zones would be collected, and what each would cost",
                        "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime", DefinePlan}});
 }
+
+}  // namespace
+
+extern const Command kGcCommand = {"gc", "Collect garbage, and show what there is of it",
+                                   "  isozone gc run emu:/data/ssd.img --until 30\n"
+                                   "  isozone gc status emu:/data/ssd.img\n"
+                                   "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime",
+                                   DefineGc};
 
 }  // namespace isozone::cli

@@ -164,8 +164,6 @@ Status Import(const ImportArguments& arguments, Console& console) {
   return file_system->Unmount();
 }
 
-}  // namespace
-
 Action DefineImport(CLI::App& app) {
   auto arguments = std::make_shared<ImportArguments>();
   app.add_option("ZENFS_DEVICE", arguments->source, "URI of a device that ZenFS was used on, which is only read")
@@ -174,5 +172,10 @@ Action DefineImport(CLI::App& app) {
   AddDeviceArgument(app, arguments->device);
   return [arguments](Console& console) { return Import(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kImportCommand = {"import", "Copy the files of a ZenFS device",
+                                       "  isozone import dev:/dev/nvme0n2 dev:/dev/nvme1n2", DefineImport};
 
 }  // namespace isozone::cli

@@ -171,10 +171,17 @@ Action Define(CLI::App& app, Status (*run)(const Arguments&, Console&)) {
   return [arguments, run](Console& console) { return run(*arguments, console); };
 }
 
-}  // namespace
-
 Action DefineInfo(CLI::App& app) { return Define(app, Info); }
 
 Action DefineDf(CLI::App& app) { return Define(app, Df); }
+
+}  // namespace
+
+extern const Command kInfoCommand = {"info",
+                                     "Show what a device is, its limits and counters, and the file system on it",
+                                     "  isozone info emu:/data/ssd.img", DefineInfo};
+
+extern const Command kDfCommand = {"df", "Show how much space is used and free",
+                                   "  isozone df emu:/data/ssd.img --json", DefineDf};
 
 }  // namespace isozone::cli

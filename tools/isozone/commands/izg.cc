@@ -202,8 +202,6 @@ Action DefinePart(CLI::App& app, bool stores, Status (*run)(const GroupsArgument
   return [arguments, run](Console& console) { return run(*arguments, console); };
 }
 
-}  // namespace
-
 Action DefineIzg(CLI::App& app) {
   return DefineParts(
       app,
@@ -212,5 +210,12 @@ Action DefineIzg(CLI::App& app) {
        {"show", "Show what was measured last", "  isozone izg show emu:/data/ssd.img --svg groups.svg",
         [](CLI::App& part) { return DefinePart(part, false, Show); }}});
 }
+
+}  // namespace
+
+extern const Command kIzgCommand = {"izg", "Find and show the independent zone groups: which zones share hardware",
+                                    "  isozone izg identify emu:/data/ssd.img\n"
+                                    "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+                                    DefineIzg};
 
 }  // namespace isozone::cli

@@ -204,8 +204,6 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
   return file_system->Unmount();
 }
 
-}  // namespace
-
 Action DefineMkfs(CLI::App& app) {
   auto arguments = std::make_shared<MkfsArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -225,5 +223,11 @@ Action DefineMkfs(CLI::App& app) {
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Mkfs(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kMkfsCommand = {
+    "mkfs", "Format a device, making its image if there is none",
+    "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs};
 
 }  // namespace isozone::cli

@@ -119,8 +119,6 @@ std::string OptionHelp() {
   return text + "  and those of mount(8), such as noatime, noexec and nofail";
 }
 
-}  // namespace
-
 Action DefineMount(CLI::App& app) {
   auto arguments = std::make_shared<MountArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -132,5 +130,11 @@ Action DefineMount(CLI::App& app) {
   app.footer(fmt::format("{}\n\n{}", OptionHelp(), app.get_footer()));
   return [arguments](Console& console) { return Mount(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kMountCommand = {
+    "mount", "Show the file system of a device as a directory, for programs that know nothing of Isozone",
+    "  isozone mount -o allow_other dev:/dev/nvme0n2 /mnt/db\n  umount /mnt/db", DefineMount};
 
 }  // namespace isozone::cli

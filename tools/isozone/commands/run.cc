@@ -183,8 +183,6 @@ Status Run(const RunArguments& arguments) {
   return Status::FromErrno(errno, program);
 }
 
-}  // namespace
-
 Action DefineRunProgram(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   app.add_option("--map", arguments->maps, "Keep what RocksDB has in DIRECTORY on DEVICE; may be given again")
@@ -196,5 +194,11 @@ Action DefineRunProgram(CLI::App& app) {
       ->option_text("[ARGUMENT ...]");
   return [arguments](Console&) { return Run(*arguments); };
 }
+
+}  // namespace
+
+extern const Command kRunCommand = {"run", "Run a program whose RocksDB keeps a directory on a device",
+                                    "  isozone run --map /var/lib/app=dev:/dev/nvme0n2 -- app --data /var/lib/app/db",
+                                    DefineRunProgram};
 
 }  // namespace isozone::cli

@@ -88,8 +88,6 @@ Status Serve(const ServeArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineServe(CLI::App& app) {
   auto arguments = std::make_shared<ServeArguments>();
   app.add_option("DEVICE", arguments->devices, "Device URIs, as dev:/dev/nvme0n2 or emu:/data/ssd.img")
@@ -105,5 +103,13 @@ Action DefineServe(CLI::App& app) {
   app.add_flag("--no-keys", arguments->no_keys, "Do not tell the smallest and largest keys of tables");
   return [arguments](Console& console) { return Serve(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kServeCommand = {
+    "serve", "Serve metrics for Prometheus, and a live map of the zones for browsers",
+    "  isozone serve emu:/data/ssd.img                              (http://127.0.0.1:9464)\n"
+    "  isozone serve --listen [::1]:8080 dev:/dev/nvme0n2 dev:/dev/nvme1n2",
+    DefineServe};
 
 }  // namespace isozone::cli

@@ -10,7 +10,10 @@
 #include "isozone/command.h"
 #include "isozone/output/progress.h"
 #include "isozone/output/simulation_report.h"
+#include "rocksdb/lsm/compaction_picker.h"
 #include "simulator/simulator.h"
+#include "store/zone/gc_scheme.h"
+#include "store/zone/placement_policy.h"
 
 namespace isozone::cli {
 namespace {
@@ -102,8 +105,8 @@ void AddTreeOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--compactions", tree.compaction_workers, "Compactions at a time; 4 if not given")
       ->check(CLI::Range(1U, 1024U))
       ->option_text("N");
-  app.add_option("--compaction", tree.picker, "gear, greedy, isozone, leveled or ll; leveled if not given")
-      ->option_text("PICKER");
+  app.add_option("--compaction", tree.picker, "What chooses the inputs of compactions; leveled if not given")
+      ->option_text(fmt::format("{}", fmt::join(CompactionPickerNames(), "|")));
   app.add_option("--moves", arguments.moves,
                  "on: trivial moves write nothing; off: they do, as in RocksDB before 10.8; on if not given")
       ->check(CLI::IsMember({"on", "off"}))
@@ -128,11 +131,11 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
                 "Capacity of the device, instead of --zones: as many zones as fit");
   app.get_option("--limit")->excludes(zones);
   app.add_option("--policy", options.device.policy,
-                 "Placement: isozone, level, lifetime or zenfs; isozone if not given")
-      ->option_text("NAME");
+                 "Placement policy; isozone if not given")
+      ->option_text(fmt::format("{}", fmt::join(PlacementPolicyNames(), "|")));
   app.add_option("--gc", options.device.gc,
-                 "Collection: none, zenfs, full, zenfs+, lifetime, lsm-zgc or isozone; isozone if not given")
-      ->option_text("SCHEME");
+                 "Garbage collection scheme; isozone if not given")
+      ->option_text(fmt::format("{}", fmt::join(GcSchemeNames(), "|")));
   app.add_option("--gc-start", arguments.gc_start, "Percentage of free space below which it collects")
       ->check(CLI::Range(1U, 99U))
       ->option_text("P");
@@ -142,7 +145,7 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
          "What placement is told of tables: none, lifetime (RocksDB's hint), level (both), or steered (the level "
          "alone, as RocksDB hints no lifetime where Isozone steers compaction); level if not given, steered with "
          "--steering")
-      ->option_text("HINTS");
+      ->option_text("none|lifetime|level|steered");
   app.add_option("--t-zone", arguments.t_zone, "on: short-lived tables have zones of their own; on if not given")
       ->check(CLI::IsMember({"on", "off"}))
       ->option_text("on|off");
@@ -247,8 +250,6 @@ Status Simulate(const SimulateArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineSimulate(CLI::App& app) {
   auto arguments = std::make_shared<SimulateArguments>();
   AddLoadOptions(app, *arguments);
@@ -257,5 +258,13 @@ Action DefineSimulate(CLI::App& app) {
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Simulate(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kSimulateCommand = {
+    "simulate", "Tell what a device would do under a load, in virtual time",
+    "  isozone simulate --data 40G --phase sequential --phase zipfian:80G --zones 1024\n"
+    "  isozone simulate --profile ll-paper --compaction ll --policy level --data 8G --phase shuffled",
+    DefineSimulate};
 
 }  // namespace isozone::cli

@@ -81,8 +81,6 @@ Status Stats(const StatsArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineStats(CLI::App& app) {
   auto arguments = std::make_shared<StatsArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -100,5 +98,13 @@ Action DefineStats(CLI::App& app) {
       ->needs(watch);
   return [arguments](Console& console) { return Stats(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kStatsCommand = {"stats", "Show what the process that has a device mounted does",
+                                      "  isozone stats emu:/data/ssd.img\n"
+                                      "  isozone stats emu:/data/ssd.img --json --watch\n"
+                                      "  isozone stats emu:/data/ssd.img --prometheus",
+                                      DefineStats};
 
 }  // namespace isozone::cli

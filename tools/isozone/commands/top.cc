@@ -81,8 +81,6 @@ Status Top(const TopArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineTop(CLI::App& app) {
   auto arguments = std::make_shared<TopArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -92,5 +90,10 @@ Action DefineTop(CLI::App& app) {
       ->option_text("SECONDS");
   return [arguments](Console& console) { return Top(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kTopCommand = {"top", "Show the same on the whole terminal, again and again",
+                                    "  isozone top emu:/data/ssd.img", DefineTop};
 
 }  // namespace isozone::cli

@@ -189,13 +189,16 @@ Status ExplainSpace(const WhyArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineWhy(CLI::App& app) {
   auto arguments = std::make_shared<WhyArguments>();
   AddDeviceArgument(app, arguments->device);
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return ExplainSpace(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kWhyCommand = {"why", "Show where space has gone, and what gives it back",
+                                    "  isozone why emu:/data/ssd.img", DefineWhy};
 
 }  // namespace isozone::cli

@@ -127,8 +127,6 @@ Status Zones(const ZonesArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Action DefineZones(CLI::App& app) {
   auto arguments = std::make_shared<ZonesArguments>();
   AddDeviceArgument(app, arguments->device);
@@ -144,5 +142,13 @@ Action DefineZones(CLI::App& app) {
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Zones(*arguments, console); };
 }
+
+}  // namespace
+
+extern const Command kZonesCommand = {"zones", "Draw the map of the zones",
+                                      "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
+                                      "  isozone zones emu:/data/ssd.img --table\n"
+                                      "  isozone zones emu:/data/ssd.img --zone 12",
+                                      DefineZones};
 
 }  // namespace isozone::cli
