@@ -1,7 +1,7 @@
 // Writes and reads a key in a RocksDB database on a zoned SSD:
 //
 //   isozone mkfs 'emu:ssd.img?zones=64&timing=off'
-//   database 'isozone://emu:ssd.img?timing=off'
+//   database isozone://emu:ssd.img
 //
 // Linking isozone::isozone is enough for RocksDB to know isozone://; this program includes the header for more than
 // that.

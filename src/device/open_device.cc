@@ -79,8 +79,7 @@ Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>
   ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
   if (uri.scheme == "dev") return CheckLinuxDevice(uri);
   if (uri.scheme == "zonefs") return CheckZonefs(uri);
-  // The options for running a device are not used here, but checked before anything is created.
-  ISOZONE_RETURN_IF_ERROR(TakeEmulatedOptions(uri.options).status());
+  ISOZONE_ASSIGN_OR_RETURN(const EmulatedOptions remembered, TakeEmulatedOptions(uri.options));
   ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));
   // What is made in the folder of device nodes would lie in memory.
   if (IsOfDeviceNodes(uri.path) && !std::filesystem::exists(uri.path)) {
@@ -92,7 +91,7 @@ Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>
     ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ProfileFor(uri.path, wishes));
     if (fits) ISOZONE_RETURN_IF_ERROR(fits(GeometryOf(profile)));
     if (replaces) ISOZONE_RETURN_IF_ERROR(ImageFile::Erase(uri.path));
-    Status created = EmulatedDevice::CreateImage(uri.path, profile);
+    Status created = EmulatedDevice::CreateImage(uri.path, profile, remembered);
     if (!created.Is(StatusCode::kAlreadyExists)) return created;
     existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);  // another process was faster
   }

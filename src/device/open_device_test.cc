@@ -47,6 +47,22 @@ class OpenDeviceTest : public testing::Test {
   std::string directory_;
 };
 
+TEST_F(OpenDeviceTest, AnImageRemembersTheTimingAndTheSyncThatItWasMadeWith) {
+  ASSERT_TRUE(Create("profile=small-zone&zones=40&timing=off&sync=disk").ok());
+  EXPECT_FALSE((*Open(""))->description().emulation->timing);
+  // A URI says otherwise, and for this time only.
+  EXPECT_THAT(Open("timing=on").status().ToString(), HasSubstr("sync=disk would spoil"));
+  EXPECT_TRUE((*Open("timing=on&sync=process"))->description().emulation->timing);
+  EXPECT_TRUE((*Open("speed=2&sync=process"))->description().emulation->timing) << "a speed is one of timing";
+  EXPECT_FALSE((*Open(""))->description().emulation->timing);
+}
+
+TEST_F(OpenDeviceTest, AnImageThatWasMadeWithoutSayingHasTheTimingOfItsProfile) {
+  ASSERT_TRUE(Create("profile=small-zone&zones=40").ok());
+  EXPECT_TRUE((*Open(""))->description().emulation->timing);
+  EXPECT_FALSE((*Open("timing=off"))->description().emulation->timing);
+}
+
 TEST_F(OpenDeviceTest, MakesADeviceAsAskedAndOpensIt) {
   ASSERT_TRUE(Create("profile=small-zone&zones=40&zone_size=4MiB&zone_capacity=3MiB&max_open=10&max_active=20").ok());
   auto device = Open("timing=off");

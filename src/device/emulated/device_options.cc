@@ -40,11 +40,13 @@ Result<EmulatedOptions> TakeEmulatedOptions(UriOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(taken.timing, options.TakeBool("timing"));
   ISOZONE_ASSIGN_OR_RETURN(const auto speed, options.TakeReal("speed", 0.001, 1000.0));
   if (speed) taken.speed = *speed;
+  // A speed is that of a device with timing, whatever the image remembers.
+  if (speed && !taken.timing) taken.timing = true;
   if (const auto sync = options.Take("sync")) {
     if (*sync != "process" && *sync != "disk") {
       return Status::InvalidArgument(fmt::format("option sync={}: write process or disk", *sync));
     }
-    if (*sync == "disk") taken.sync = ImageSync::kDisk;
+    taken.sync = *sync == "disk" ? ImageSync::kDisk : ImageSync::kProcess;
   }
   ISOZONE_ASSIGN_OR_RETURN(const auto foreign, options.TakeUnsigned("foreign_active", 0, kMaxLimit));
   taken.foreign_active = static_cast<uint32_t>(foreign.value_or(0));
@@ -69,7 +71,7 @@ Result<Profile> ResolveProfile(const GeometryWishes& wishes) {
   ISOZONE_ASSIGN_OR_RETURN(Profile profile, LoadProfile(wishes.profile.value_or("small-zone")));
   if (!profile.zoned()) {
     return Status::InvalidArgument(fmt::format(
-        "profile {} is of a conventional SSD, which is not zoned; use it as isozone://conventional:/dir, or "
+        "profile {} is of a conventional SSD, which is not zoned; use it as isozone-conventional://dir, or "
         "take a zoned profile, such as small-zone",
         profile.name));
   }

@@ -62,6 +62,13 @@ Result<std::optional<Profile>> ProfileOf(const ImageInfo& image) {
   return std::optional<Profile>(std::move(profile));
 }
 
+// The options with what the image remembers in the place of what they leave out.
+EmulatedOptions AsMade(EmulatedOptions options, const ImageInfo& image) {
+  if (!options.timing && image.timing_off) options.timing = false;
+  if (!options.sync && image.sync_disk) options.sync = ImageSync::kDisk;
+  return options;
+}
+
 // The timing model of the device; null for a device without timing.
 Result<std::unique_ptr<TimingModel>> ModelFor(const std::optional<Profile>& profile, const EmulatedOptions& options) {
   std::unique_ptr<TimingModel> none;
@@ -82,8 +89,11 @@ Result<std::unique_ptr<TimingModel>> ModelFor(const std::optional<Profile>& prof
 
 }  // namespace
 
-Status EmulatedDevice::CreateImage(const std::string& path, const Profile& profile) {
-  return ImageFile::Create(path, NewImage(GeometryOf(profile), FormatProfile(profile)));
+Status EmulatedDevice::CreateImage(const std::string& path, const Profile& profile, const EmulatedOptions& remembered) {
+  ImageInfo info = NewImage(GeometryOf(profile), FormatProfile(profile));
+  info.timing_off = !remembered.timing.value_or(true);
+  info.sync_disk = remembered.sync == ImageSync::kDisk;
+  return ImageFile::Create(path, info);
 }
 
 Result<MemoryImage> EmulatedDevice::CreateInMemory(const Profile& profile) {
@@ -97,18 +107,19 @@ Result<MemoryImage> EmulatedDevice::CreateInMemory(const DeviceGeometry& geometr
 Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& path, OpenMode mode,
                                                              const EmulatedOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ImageFile> image, ImageFile::Open(path, mode));
+  const EmulatedOptions as_made = AsMade(options, image->info());
   auto profile = ProfileOf(image->info());
   // Without timing a profile tells only what finishes pad.
-  if (!profile.ok() && !options.timing.value_or(true)) profile = std::optional<Profile>();
+  if (!profile.ok() && !as_made.timing.value_or(true)) profile = std::optional<Profile>();
   if (!profile.ok()) return profile.status().WithContext(path);
-  auto model = ModelFor(*profile, options);
+  auto model = ModelFor(*profile, as_made);
   if (!model.ok()) return model.status().WithContext(path);
   std::unique_ptr<EmulatedDevice> device(
-      new EmulatedDevice(path, mode, std::move(image), std::move(*profile), options));
-  device->SetForeignActive(options.foreign_active);
+      new EmulatedDevice(path, mode, std::move(image), std::move(*profile), as_made));
+  device->SetForeignActive(as_made.foreign_active);
   if (mode == OpenMode::kReadWrite) device->Recover();
-  ISOZONE_RETURN_IF_ERROR(device->StartTimer(std::move(*model), options.speed, options.faults.latency_spike > 0));
-  if (options.faults.any()) {
+  ISOZONE_RETURN_IF_ERROR(device->StartTimer(std::move(*model), as_made.speed, as_made.faults.latency_spike > 0));
+  if (as_made.faults.any()) {
     fmt::print(stderr, "isozone: {} has faults injected, replay them with fault_seed={}\n", device->name(),
                device->fault_seed());
   }
@@ -121,7 +132,7 @@ EmulatedDevice::EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<
       mode_(mode),
       image_(std::move(image)),
       profile_(std::move(profile)),
-      sync_(options.sync),
+      sync_(options.sync.value_or(ImageSync::kProcess)),
       faults_(options.faults),
       zones_(new Zone[geometry().zone_count]),
       media_before_{image_->live().media_bytes_written.load(std::memory_order_relaxed),

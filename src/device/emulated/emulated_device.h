@@ -52,8 +52,8 @@ namespace isozone {
 
 class EmulatedDevice final : public ZonedDevice {
  public:
-  // Creates the image of a device as `profile` describes it.
-  static Status CreateImage(const std::string& path, const Profile& profile);
+  // Creates the image of a device as `profile` describes it, which remembers the timing and the sync of `remembered`.
+  static Status CreateImage(const std::string& path, const Profile& profile, const EmulatedOptions& remembered = {});
   static Result<MemoryImage> CreateInMemory(const Profile& profile);
   // An image without a timing model. It can be opened only with timing off.
   static Result<MemoryImage> CreateInMemory(const DeviceGeometry& geometry);

@@ -100,7 +100,8 @@ Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info) {
   header.max_open_zones = g.max_open_zones;
   header.max_active_zones = g.max_active_zones;
   header.profile_size = static_cast<uint32_t>(info.profile_text.size());
-  header.flags = g.fua_covers_zone ? kImageFuaCoversZone : 0;
+  header.flags = (g.fua_covers_zone ? kImageFuaCoversZone : 0) | (info.timing_off ? kImageTimingOff : 0) |
+                 (info.sync_disk ? kImageSyncDisk : 0);
   std::vector<std::byte> block(kHeaderBlockSize);
   std::memcpy(block.data(), &header, sizeof(header));
   std::memcpy(block.data() + kProfileTextOffset, info.profile_text.data(), info.profile_text.size());
@@ -165,6 +166,8 @@ Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes) {
   if (const Status geometry = CheckGeometry(info.geometry); !geometry.ok()) {
     return Status::Corruption(fmt::format("the image's header is damaged: {}", geometry.message()));
   }
+  info.timing_off = (header.flags & kImageTimingOff) != 0;
+  info.sync_disk = (header.flags & kImageSyncDisk) != 0;
   info.profile_text.assign(reinterpret_cast<const char*>(bytes.data()) + kProfileTextOffset, header.profile_size);
   return info;
 }

@@ -46,7 +46,10 @@ inline constexpr uint32_t kMaxZoneCount = uint32_t{1} << 24;
 inline constexpr uint64_t kMaxZoneSize = uint64_t{1} << 40;
 inline constexpr uint64_t kMaxImageSize = uint64_t{1} << 60;
 
+// Flags of a header.
 inline constexpr uint32_t kImageFuaCoversZone = 1;  // DeviceGeometry::fua_covers_zone
+inline constexpr uint32_t kImageTimingOff = 2;      // opened with timing=off, unless a URI says otherwise
+inline constexpr uint32_t kImageSyncDisk = 4;       // opened with sync=disk, unless a URI says otherwise
 
 using ImageUuid = std::array<uint8_t, 16>;
 
@@ -66,7 +69,7 @@ struct ImageHeader {
   uint32_t max_open_zones;
   uint32_t max_active_zones;
   uint32_t profile_size;  // bytes of text from kProfileTextOffset on
-  uint32_t flags;         // kImageFuaCoversZone or 0
+  uint32_t flags;         // an image without the last two flags is as old ones are
 };
 static_assert(sizeof(ImageHeader) == 104 && offsetof(ImageHeader, zone_count) == 80);
 
@@ -107,6 +110,9 @@ struct ImageInfo {
   uint64_t created_s = 0;
   DeviceGeometry geometry;
   std::string profile_text;  // as FormatProfile wrote it; empty if the device has a geometry but no timing
+  // How the device is run where the URI does not say it: as it was made.
+  bool timing_off = false;
+  bool sync_disk = false;
 };
 
 // Where the parts of the file are, computed from a geometry that was checked.

@@ -46,6 +46,17 @@ TEST(ImageHeader, ReadsBackWhatWasWritten) {
   EXPECT_EQ(std::tuple(g.max_open_zones, g.max_active_zones), std::tuple(3, 5));
   EXPECT_TRUE(g.fua_covers_zone);
   EXPECT_EQ(std::tuple(g.max_transfer, g.max_append, g.optimal_write), std::tuple(16384, 8192, 4096));
+  EXPECT_FALSE(read->timing_off);
+  EXPECT_FALSE(read->sync_disk);
+}
+
+TEST(ImageHeader, ReadsBackHowTheDeviceIsRun) {
+  ImageInfo info = Info();
+  info.timing_off = true;
+  EXPECT_TRUE(ParseImageHeader(*FormatImageHeader(info))->timing_off);
+  EXPECT_FALSE(ParseImageHeader(*FormatImageHeader(info))->sync_disk);
+  info.sync_disk = true;
+  EXPECT_TRUE(ParseImageHeader(*FormatImageHeader(info))->sync_disk);
 }
 
 TEST(ImageHeader, TellsOtherFilesFromDamagedImages) {
