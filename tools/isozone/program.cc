@@ -77,8 +77,14 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   ColorMode color = ColorMode::kAuto;
-  app.add_option("--color", color, "When to colour; auto looks at the terminal and NO_COLOR")
-      ->transform(CLI::CheckedTransformer(kColorModes).description(""))
+  app.add_option_function<std::string>(
+         "--color",
+         [&color](const std::string& when) {
+           const auto mode = kColorModes.find(when);
+           if (mode == kColorModes.end()) throw CLI::ValidationError("--color", "write auto, always or never");
+           color = mode->second;
+         },
+         "When to colour; auto looks at the terminal and NO_COLOR")
       ->option_text("auto|always|never");
 
   Action action;

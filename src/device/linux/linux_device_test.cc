@@ -425,8 +425,8 @@ TEST_F(LinuxDeviceTest, ALargeZoneIsFinishedWhenItHasWhatTheOthersTake) {
   shape.capacities = {{0, 14 * kBlock}};
   Use(shape);
   EXPECT_EQ(device_->geometry().zone_capacity, 12 * kBlock);
-  EXPECT_EQ(device_->layout().large(), 1U);
-  EXPECT_EQ(device_->layout().conventional(), 2U);
+  EXPECT_EQ(device_->description().kernel->large_zones, 1U);
+  EXPECT_EQ(device_->description().kernel->conventional_zones, 2U);
   ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 8), Dev::kSuccess);
   ASSERT_EQ(Run(DeviceOp::kWrite, 0, 8, 4), Dev::kSuccess);
   EXPECT_EQ(disk_->ssd().image_info().geometry.zone_capacity, 14 * kBlock);

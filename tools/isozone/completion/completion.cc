@@ -13,9 +13,9 @@ bool TakesValue(const CLI::Option& option) { return option.get_items_expected_ma
 
 // What has been typed before the current word.
 struct Typed {
-  const CLI::App* command = nullptr;      // the innermost command that is named
-  const CLI::Option* pending = nullptr;   // the option whose value comes next
-  size_t positionals = 0;                 // words for its positional arguments
+  const CLI::App* command = nullptr;     // the innermost command that is named
+  const CLI::Option* pending = nullptr;  // the option whose value comes next
+  size_t positionals = 0;                // words for its positional arguments
 };
 
 const CLI::Option* FindOption(const CLI::App& program, const CLI::App& command, std::string_view word) {
@@ -86,7 +86,8 @@ std::string CompletionsOf(const CLI::App& program, std::span<const char* const> 
   if (typed.pending != nullptr) return ValuesOf(typed.pending->get_option_text());
   if (current.starts_with("-")) {
     const auto* option = FindOption(program, *typed.command, current);
-    if (current.find('=') != std::string_view::npos) return option == nullptr ? "" : ValuesOf(option->get_option_text());
+    if (current.find('=') != std::string_view::npos)
+      return option == nullptr ? "" : ValuesOf(option->get_option_text());
     if (typed.command == &program) return OptionsOf(program);
     const auto* color = program.get_option_no_throw("--color");
     return OptionsOf(*typed.command) + (color == nullptr ? "" : Line("--color", color->get_description()));
