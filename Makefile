@@ -130,6 +130,9 @@ engines: ## Run the programs and languages of docs/engines on Isozone; with QUIC
 	@$(call compile,checked) --target isozone isozone_run isozone_cli
 	@scripts/run-engines build/checked $(if $(QUICK),--quick)
 
+measuring = rocksdb_ratio put_latency "disk_ratio --directory build" parallel_ratio steering_ratio mount_ratio \
+            serve_cost advise_ratio
+
 .PHONY: bench
 bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/install-dependencies bench
@@ -137,14 +140,9 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@$(call compile,bench)
 	@scripts/run-benchmarks build/release $(if $(QUICK),--benchmark_min_time=0.01 --benchmark_repetitions=1)
 	@bench/instruction_cost --build build/release
-	@bench/rocksdb_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
-	@bench/put_latency --build build/release $(if $(QUICK),--repeats 1 --num 20000 --syncs 1000 --speed 1)
-	@bench/disk_ratio --build build/release --directory build $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
-	@bench/parallel_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000)
-	@bench/steering_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000)
-	@bench/mount_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000 --syncs 1000)
-	@bench/serve_cost --build build/release $(if $(QUICK),--zones 3000 --seconds 2)
-	@bench/advise_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@for script in $(measuring); do \
+	  bench/$$script --build build/release $(if $(QUICK),--quick) || exit; \
+	done
 
 .PHONY: lab-build
 lab-build: ## Build what lab/run needs

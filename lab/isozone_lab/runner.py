@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from . import device, processes, results
 from .guest import timed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .progress import Progress
     from .versions import Build
 
+One = TypeVar("One")
 GIB = 1 << 30
 MEMORY_OF_PROGRAMS = 2 * GIB  # what RocksDB and the emulator need beside the data
 SMALL_ZONE = device.Shape()
@@ -100,7 +101,7 @@ class Run:
         return f"{self.experiment.name}: {self.variant}, repeat {self.repeat}"
 
 
-def in_turn(variants: Sequence[results.Variant], repeats: int) -> Iterator[tuple[results.Variant, int]]:
+def in_turn(variants: Sequence[One], repeats: int) -> Iterator[tuple[One, int]]:
     """(variant, repeat): series beside series, the order of a repeat the opposite of the last one's."""
     for repeat in range(1, repeats + 1):
         for variant in variants if repeat % 2 else reversed(variants):
