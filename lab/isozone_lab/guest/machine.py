@@ -6,7 +6,7 @@ import lzma
 import os
 import shutil
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..processes import RunFailed
 from .initramfs import Initramfs, Modules, read_module
@@ -41,7 +41,7 @@ def add_programs(archive: Initramfs, programs: dict[str, str]) -> None:
         archive.add_program(f"bin/{name}", source)
 
 
-def add_tools(archive: Initramfs, kernel: str, tools: dict[str, str]) -> None:
+def add_tools(archive: Initramfs, kernel: str, tools: Mapping[str, str]) -> None:
     """Adds programs that lie beside the kernel in `kernel`, by their name in /bin and their path in its folder."""
     for name, place in tools.items():
         archive.add_foreign_program(name, f"{kernel}/tools/{place}", f"{kernel}/tools")
