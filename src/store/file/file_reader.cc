@@ -1,10 +1,11 @@
 #include "store/file/file_reader.h"
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cstring>
 #include <list>
-#include <memory_resource>
+#include <memory>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/latch.h"
@@ -16,14 +17,15 @@ namespace {
 // Where the bytes of a range are.
 struct Whereabouts {
   size_t bytes = 0;  // that exist
-  std::pmr::vector<FileExtent> pieces;
+  std::vector<FileExtent> pieces;
   bool operator==(const Whereabouts&) const = default;
 };
 
 Whereabouts FindRange(const OpenFile& file, uint64_t offset, std::span<std::byte> buffer) {
   Whereabouts found;
   std::shared_ptr<const ReadPin> pin;
-  found.bytes = file.Locate(offset, buffer, found.pieces, pin);
+  found.bytes = file.Locate(
+      offset, buffer, [&](const FileExtent& piece) { found.pieces.push_back(piece); }, pin);
   return found;
 }
 
@@ -36,40 +38,51 @@ struct Piece {
   uint64_t length = 0;
 };
 
-// A read in flight. It completes when its last piece does, and lives on until the submitter has what lies in bounce
-// buffers. It has room for the extents and pieces of a small read, so
-// that such a read allocates nothing else.
-class ReadInFlight final : public FileRead::Bounced {
+}  // namespace
+
+// A read in flight, which completes when its last piece does. A thread that waits for it owns it. Any other read owns
+// itself, and lives on until the submitter has what lies in bounce buffers. It has room for the one piece of a small
+// read, so that such a read allocates nothing else.
+class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
  public:
   ReadInFlight(MountContext& context, FileRead& read) : context_(context), read_(read) {}
 
   // Looks up where the bytes are, anew at every call, and copies those that are in memory. Returns how many bytes there
   // are.
   size_t Locate(const OpenFile& file) {
-    extents_.clear();
-    return file.Locate(read_.offset, read_.buffer, extents_, pin_);
+    if (count_ > 0) first_.bounce = AlignedBuffer();
+    count_ = 0;
+    others_.clear();
+    return file.Locate(
+        read_.offset, read_.buffer, [this](const FileExtent& extent) { Add(extent); }, pin_);
   }
-  bool touches_device() const { return !extents_.empty(); }
+  bool touches_device() const { return count_ > 0; }
 
   void Copy() override {
-    for (Piece& piece : pieces_) {
+    VisitPieces([](const Piece& piece) {
       if (piece.bounce.size() > 0) std::memcpy(piece.target, piece.bounce.data() + piece.skip, piece.length);
-    }
+    });
   }
 
   // From here on the read owns itself, until it completes.
-  static void Start(std::unique_ptr<ReadInFlight> flight) { flight.release()->Start(); }
+  static void StartAlone(std::unique_ptr<ReadInFlight> flight) {
+    flight->owns_itself_ = true;
+    flight.release()->Start();
+  }
+  // The caller owns the read, and keeps it until it has completed.
+  void Start() {
+    pending_.store(count_ + 1, std::memory_order_relaxed);
+    (others_.empty() ? first_ : others_.back()).io.device.may_block = read_.may_block;
+    VisitPieces([this](Piece& piece) { context_.engine.Submit(piece.io); });
+    OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
+  }
 
  private:
-  static constexpr size_t kRoom = 512;  // bytes: an extent and a piece, in its node of the list
-  static_assert(sizeof(FileExtent) + sizeof(Piece) + 4 * sizeof(void*) <= kRoom);
-
-  void Start() {
-    for (const FileExtent& extent : extents_) Add(extent);
-    pending_.store(pieces_.size() + 1, std::memory_order_relaxed);
-    pieces_.back().io.device.may_block = read_.may_block;
-    for (Piece& piece : pieces_) context_.engine.Submit(piece.io);
-    OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
+  // Calls `visit` with each piece, in file order.
+  template <typename Visit>
+  void VisitPieces(Visit visit) {
+    visit(first_);
+    for (Piece& piece : others_) visit(piece);
   }
 
   // Cuts an extent into device requests of at most the transfer limit.
@@ -89,7 +102,7 @@ class ReadInFlight final : public FileRead::Bounced {
   }
 
   void AddPiece(uint64_t begin, uint64_t skip, uint64_t device_length, std::byte* target, uint64_t length) {
-    Piece& piece = pieces_.emplace_back();
+    Piece& piece = count_++ == 0 ? first_ : others_.emplace_back();
     const bool direct = skip == 0 && device_length == length &&
                         IsAligned(reinterpret_cast<uintptr_t>(target), context_.geometry().buffer_alignment);
     if (!direct) piece.bounce = AlignedBuffer(device_length);
@@ -112,57 +125,56 @@ class ReadInFlight final : public FileRead::Bounced {
   void Finish() {
     FileRead& read = read_;
     bool bounced = false;
-    for (const Piece& piece : pieces_) {
-      read.status = ToStatus(context_.geometry(), piece.io.device);
-      if (!read.status.ok()) break;
+    VisitPieces([&](const Piece& piece) {
+      if (read.status.ok()) read.status = ToStatus(context_.geometry(), piece.io.device);
       bounced |= piece.bounce.size() > 0;
-    }
+    });
     if (!read.status.ok()) read.bytes_read = 0;
     pin_.reset();
-    std::unique_ptr<ReadInFlight> own(this);
-    if (read.status.ok() && bounced) read.bounced = std::move(own);
-    own.reset();
+    if (owns_itself_) {
+      std::unique_ptr<ReadInFlight> own(this);
+      if (read.status.ok() && bounced) read.bounced = std::move(own);
+    }
     read.done(read);
   }
 
   MountContext& context_;
   FileRead& read_;
   std::shared_ptr<const ReadPin> pin_;
-  std::array<std::byte, kRoom> room_;
-  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
-  std::pmr::vector<FileExtent> extents_{&memory_};
-  std::pmr::list<Piece> pieces_{&memory_};  // addresses stay
+  bool owns_itself_ = false;
+  size_t count_ = 0;         // pieces
+  Piece first_;              // if there are any
+  std::list<Piece> others_;  // addresses stay
   std::atomic<uint64_t> pending_{0};
 };
 
-}  // namespace
-
 void PiecewiseReader::Submit(FileRead& read) {
-  if (!hooks_.after_read) return SubmitOnce(read);
-  // What was read has to be checked afterwards, and that takes I/O of its own.
-  auto bytes = Read(read.offset, read.buffer, read.io_class);
-  read.status = bytes.status();
-  read.bytes_read = bytes.ok() ? *bytes : 0;
-  read.done(read);
+  if (hooks_.after_read) {
+    // What was read has to be checked afterwards, and that takes I/O of its own.
+    auto bytes = Read(read.offset, read.buffer, read.io_class);
+    read.status = bytes.status();
+    read.bytes_read = bytes.ok() ? *bytes : 0;
+  } else {
+    auto flight = std::make_unique<ReadInFlight>(*context_, read);
+    if (Prepare(*flight, read)) return ReadInFlight::StartAlone(std::move(flight));
+  }
+  read.done(read);  // the flight has released its pin: the caller may release the file
 }
 
-void PiecewiseReader::SubmitOnce(FileRead& read) {
-  auto flight = std::make_unique<ReadInFlight>(*context_, read);
+bool PiecewiseReader::Prepare(ReadInFlight& flight, FileRead& read) const {
   read.status = Status::Ok();
-  read.bytes_read = flight->Locate(*file_);
+  read.bytes_read = flight.Locate(*file_);
   if (read.bytes_read < read.buffer.size()) {
     if (hooks_.before_end) {
       read.status = hooks_.before_end();
-      read.bytes_read = flight->Locate(*file_);
+      read.bytes_read = flight.Locate(*file_);
     }
     // Behind the last good byte of a damaged log there is an error and no end of file. A short read would hide the
     // error.
     if (read.status.ok()) read.status = file_->damage();
     if (!read.status.ok()) read.bytes_read = 0;
   }
-  if (read.status.ok() && flight->touches_device()) return ReadInFlight::Start(std::move(flight));
-  flight.reset();  // releases its pin before the caller may release the file
-  read.done(read);
+  return read.status.ok() && flight.touches_device();
 }
 
 PiecewiseReader::~PiecewiseReader() {
@@ -191,16 +203,22 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
     Whereabouts before;
     if (hooks_.after_read) before = FindRange(*file_, offset, buffer);
     FileRead read;
-    Latch latch;
     read.offset = offset;
     read.buffer = buffer;
     read.io_class = io_class;
     read.may_block = true;
-    latch.Expect(read);
-    SubmitOnce(read);
+    ReadInFlight flight(*context_, read);
+    Latch latch;
+    const bool on_device = Prepare(flight, read);
+    if (on_device) {
+      latch.Expect(read);
+      flight.Start();
+    }
     const bool was_before = file_->generation() == generation;  // what was read is where `before` says
-    latch.Wait();
-    read.Take();
+    if (on_device) {
+      latch.Wait();
+      if (read.status.ok()) flight.Copy();
+    }
     if (!hooks_.after_read) {
       ISOZONE_RETURN_IF_ERROR(read.status);
       return read.bytes_read;

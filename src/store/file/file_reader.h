@@ -36,7 +36,10 @@ class PiecewiseReader final : public FileReader {
   uint64_t inode() const override { return file_->id().value(); }
 
  private:
-  void SubmitOnce(FileRead& read);
+  class ReadInFlight;
+  // Looks up where the bytes of `read` are, for `flight`. Returns whether there are any on the device; if not, the read
+  // has its result.
+  bool Prepare(ReadInFlight& flight, FileRead& read) const;
   Result<size_t> ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class);
   // Bytes of one stripe of the file.
   uint64_t Window() const;

@@ -29,7 +29,7 @@ Status OpenFile::damage() const {
   return damage_;
 }
 
-size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
+size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, const OnDevice& on_device,
                         std::shared_ptr<const ReadPin>& pin) const {
   const SharedLock lock(mu_);
   const uint64_t size = size_.load(std::memory_order_acquire);
@@ -37,19 +37,20 @@ size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::
   const uint64_t end = std::min<uint64_t>(size, offset + buffer.size());
 
   uint64_t at = offset;
-  const auto behind = extents_.end();
-  for (auto it = extents_.At(at); it != behind && at < end; ++it) {
+  bool on_any = false;
+  for (auto it = extents_.At(at); at < std::min(end, extents_.end_offset()); ++it) {
     const FileExtent e = *it;
     const uint64_t skip = at - e.file_offset;
     const uint64_t length = std::min(e.length - skip, end - at);
     if (e.is_hole()) {
       std::memset(buffer.data() + (at - offset), 0, length);
     } else {
-      pieces.push_back({at - offset, e.PlaceOf(skip), length});
+      on_device({at - offset, e.PlaceOf(skip), length});
+      on_any = true;
     }
     at += length;
   }
-  if (!pieces.empty()) pin = pin_;
+  if (on_any) pin = pin_;
   for (size_t i = 0; i < memory_.size() && at < end; ++i) {
     const uint64_t piece_end = i + 1 < memory_.size() ? memory_[i + 1].file_offset : size;
     if (at >= piece_end) continue;

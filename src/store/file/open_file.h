@@ -20,8 +20,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <memory_resource>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,10 +74,12 @@ class OpenFile {
   bool removed() const { return removed_.load(std::memory_order_acquire); }
   void NoteRemoved() { removed_.store(true, std::memory_order_release); }
 
-  // Where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, the pieces on the
-  // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist.
-  // Where there are pieces, `pin` keeps them as they are until it goes.
-  size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
+  // Tells where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, and
+  // `on_device` is called with each piece that lies on the device (file_offset relative to `offset`), in file order,
+  // under a lock of the file. Returns how many bytes of the range exist. Where there are pieces, `pin` keeps them as
+  // they are until it goes.
+  using OnDevice = std::function<void(const FileExtent& piece)>;
+  size_t Locate(uint64_t offset, std::span<std::byte> buffer, const OnDevice& on_device,
                 std::shared_ptr<const ReadPin>& pin) const;
 
   // Those that [offset, end) touches.

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -100,12 +99,17 @@ class OldPlaces {
   std::string names_;
 };
 
+// Collects the pieces that OpenFile::Locate tells.
+OpenFile::OnDevice Into(std::vector<FileExtent>& pieces) {
+  return [&pieces](const FileExtent& piece) { pieces.push_back(piece); };
+}
+
 TEST(OpenFile, ASlowReadOutlastsManyMoves) {
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
   std::string buffer(100, '\0');
-  std::pmr::vector<FileExtent> pieces;
+  std::vector<FileExtent> pieces;
   std::shared_ptr<const ReadPin> pin;
-  file.Locate(0, std::as_writable_bytes(std::span(buffer)), pieces, pin);
+  file.Locate(0, std::as_writable_bytes(std::span(buffer)), Into(pieces), pin);
   for (int i = 0; i < 300'000; ++i) file.Move({}, {});
   pin.reset();  // without recursion
   EXPECT_EQ(file.size(), 100U);
@@ -116,9 +120,9 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
   const auto locate = [&](uint64_t where) {
     std::string buffer(100, '\0');
-    std::pmr::vector<FileExtent> pieces;
+    std::vector<FileExtent> pieces;
     std::shared_ptr<const ReadPin> pin;
-    file.Locate(0, std::as_writable_bytes(std::span(buffer)), pieces, pin);
+    file.Locate(0, std::as_writable_bytes(std::span(buffer)), Into(pieces), pin);
     EXPECT_EQ(pieces.at(0).device_offset, DeviceOffset(where));
     return pin;
   };
@@ -170,9 +174,9 @@ TEST(OpenFile, LocatesOnDeviceAndInMemory) {
   file.PublishSize(18);
 
   std::string buffer(20, '.');
-  std::pmr::vector<FileExtent> on_device;
+  std::vector<FileExtent> on_device;
   std::shared_ptr<const ReadPin> pin;
-  EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), on_device, pin), 10u);
+  EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), Into(on_device), pin), 10u);
   EXPECT_EQ(buffer.substr(2, 9), "abcdefgh.");
   ASSERT_EQ(on_device.size(), 1u);
   EXPECT_EQ(on_device[0].file_offset, 0u);
@@ -180,10 +184,10 @@ TEST(OpenFile, LocatesOnDeviceAndInMemory) {
   EXPECT_EQ(on_device[0].length, 2u);
 
   on_device.clear();
-  EXPECT_EQ(file.Locate(16, std::as_writable_bytes(std::span(buffer).first(1)), on_device, pin), 1u);
+  EXPECT_EQ(file.Locate(16, std::as_writable_bytes(std::span(buffer).first(1)), Into(on_device), pin), 1u);
   EXPECT_EQ(buffer[0], 'g');
   EXPECT_TRUE(on_device.empty());
-  EXPECT_EQ(file.Locate(18, std::as_writable_bytes(std::span(buffer)), on_device, pin), 0u);
+  EXPECT_EQ(file.Locate(18, std::as_writable_bytes(std::span(buffer)), Into(on_device), pin), 0u);
 }
 
 TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
@@ -195,9 +199,9 @@ TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
   const FileExtent written = Extent(0, 8192, 5);
   file.SetMemory({&written, 1}, {});
   std::string buffer(5, '.');
-  std::pmr::vector<FileExtent> on_device;
+  std::vector<FileExtent> on_device;
   std::shared_ptr<const ReadPin> pin;
-  EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), on_device, pin), 5u);
+  EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), Into(on_device), pin), 5u);
   EXPECT_EQ(on_device.size(), 1u);
   EXPECT_EQ(buffer, ".....");
 }
@@ -211,9 +215,9 @@ class MovedFile : public ::testing::Test {
   }
   std::shared_ptr<const ReadPin> BeginRead(uint64_t offset, uint64_t expected_place) {
     std::string buffer(1, '.');
-    std::pmr::vector<FileExtent> on_device;
+    std::vector<FileExtent> on_device;
     std::shared_ptr<const ReadPin> pin;
-    EXPECT_EQ(file_.Locate(offset, std::as_writable_bytes(std::span(buffer)), on_device, pin), 1u);
+    EXPECT_EQ(file_.Locate(offset, std::as_writable_bytes(std::span(buffer)), Into(on_device), pin), 1u);
     EXPECT_EQ(on_device.front().device_offset.value(), expected_place);
     return pin;
   }
@@ -284,9 +288,9 @@ TEST_P(OpenFileCost, IsNotThatOfTheExtents) {
   ExpectCheap([&] { file.emplace(InodeId(7), FileKind::kData, 1 * kGiB, extents, Status::Ok()); });
   ExpectCheap([&] {
     std::array<std::byte, 2 * kPage> buffer;
-    std::pmr::vector<FileExtent> pieces;
+    std::vector<FileExtent> pieces;
     std::shared_ptr<const ReadPin> pin;
-    EXPECT_EQ(file->Locate(extents.end_offset() / 2, buffer, pieces, pin), buffer.size());
+    EXPECT_EQ(file->Locate(extents.end_offset() / 2, buffer, Into(pieces), pin), buffer.size());
   });
   const uint64_t size = extents.end_offset() - kPage - 100;
   ExpectCheap([&] { file->Resize(size); });
