@@ -351,7 +351,7 @@ bool FuseSession::CompleteInit(const iovec& answer) const {
 Status FuseSession::Unmount() {
   const Shown shown = WhatIsShown();
   if (shown == Shown::kThis) {
-    // Other users of the mount, with open files or in a namespace of their own, may keep it alive behind the unmount.
+    // Other users of the mount, with open files or in a namespace of their own, may keep it in use behind the unmount.
     {
       const FileDescriptor root(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (root.get() >= 0) (void)::syncfs(root.get());  // what fails is reported to those who wrote, by fsync and close

@@ -267,7 +267,7 @@ class FileSystemState {
   virtual Status RestoreMetadataCopies() = 0;
   // Why it is read-only; empty while it is writable.
   virtual std::string read_only_reason() const = 0;
-  // Waits until zones that hold nothing alive have been reset. For tests and tools that want a settled state.
+  // Waits until zones that hold nothing live have been reset. For tests and tools that want a settled state.
   virtual Status Settle() = 0;
 };
 

@@ -1,5 +1,5 @@
 // PositionalFile: a file that is read and written anywhere, as programs do that know nothing of zones. One object
-// serves all opens of an inode at a time, and keeps an inode alive that has lost its last name.
+// serves all opens of an inode at a time, and keeps an inode that has lost its last name.
 //
 // What a write costs:
 //   at the end of the file        an append, as FileWriter has it: in memory until a buffer is full or Sync. A log

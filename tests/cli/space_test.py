@@ -54,7 +54,7 @@ class Why(harness.CliTest):
         why = self.why()
         df = self.json("df", self.device, "--json")
         self.assertEqual(why["parts"]["tables"], 10 * MIB)
-        self.assertEqual(why["alive"], df["live"])
+        self.assertEqual(why["live"], df["live"])
         self.assertGreater(why["dead"], 0)
         # Dead zones that can be written further are free to df.
         self.assertEqual(why["writable"] + why["dead"], df["free"] + df["dead"])

@@ -16,7 +16,7 @@
 namespace isozone::crash {
 namespace {
 
-// What a device may take less than when it was new: zones that are partly written when nothing is alive in them, and
+// What a device may take less than when it was new: zones that are partly written when nothing is live in them, and
 // what the files of one fill leave free at the ends of their zones.
 constexpr uint64_t kToleratedZones = 2;
 
@@ -84,7 +84,7 @@ Result<uint64_t> FillAndEmpty(const Shape& shape, DeviceImage& image) {
   ISOZONE_ASSIGN_OR_RETURN(const model::Found found, model::Collect(*mounted.fs, ""));
   if (!found.names.empty()) return Status::Corruption("an emptied device is not empty");
   if (const uint64_t live = mounted.fs->state().Space().live; live > 0) {
-    return Status::Corruption(fmt::format("{} bytes are alive on an empty device", live));
+    return Status::Corruption(fmt::format("{} bytes are live on an empty device", live));
   }
   model::Oracle oracle;
   Filler filler(*mounted.fs, oracle, shape.fill_seed, {});

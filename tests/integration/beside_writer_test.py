@@ -19,7 +19,7 @@ from typing import Any
 # Of RocksDB up to 11.8, where it was built with assertions, as Debian's is: one MANIFEST has followed another, and the
 # secondary has made nothing of what came between.
 ASSERTION = "Assertion `version_ != cfd->current()' failed"
-# A fifth of it is alive while compaction is behind, and as much is held for each reader, in zones of which it reads a
+# A fifth of it is live while compaction is behind, and as much is held for each reader, in zones of which it reads a
 # part. The collector begins early, so that it always runs.
 GEOMETRY = "zones=160&zone_size=1M&zone_capacity=1M&max_active=14&max_open=14"
 OPTIONS = "timing=off&gc_start=70&reader_hold=100"

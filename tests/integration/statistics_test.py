@@ -156,7 +156,7 @@ class StatisticsTest(unittest.TestCase):
         space = json.loads(self.isozone("df", "--json", self.device).stdout)
         why = json.loads(self.isozone("why", "--json", self.device).stdout)
         page = self.look()["space"]
-        self.assertEqual({space["live"], why["alive"]}, {page["live_bytes"]})
+        self.assertEqual({space["live"], why["live"]}, {page["live_bytes"]})
         self.assertEqual({space["dead"], why["dead"]}, {page["dead_bytes"]})
         self.assertEqual({space["free"], why["writable"]}, {page["free_bytes"]})
         self.assertGreaterEqual(space["live"], log["allocated"])

@@ -166,7 +166,7 @@ Status Client::OnWriterError(size_t index, const Status& error) {
 }
 
 Status Client::Learn(Inode inode) {
-  // Handles keep alive what the metadata never learnt of.
+  // Handles keep what the metadata never learnt of.
   std::erase_if(readers_, [&](const OpenReader& r) { return r.inode == inode; });
   for (const auto& [path, named] : now_.names) {
     if (named != inode) continue;

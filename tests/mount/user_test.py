@@ -137,7 +137,7 @@ class ByUser(mounted.MountTest):
         daemon = self.mount_as_user()
         other = f"emu:{self.scratch}/other.img?timing=off"
         self.run_tool("mkfs", f"{other}&zones=32&zone_size=4M")
-        for turn in ("alive", "dead"):
+        for turn in ("while it runs", "after its end"):
             for user in (0, OTHER):
                 with self.subTest(turn, user=user):
                     result = self.run_as(user, mounted.PROGRAM, "mount", other, self.directory)

@@ -188,7 +188,7 @@ class Database {
     return FromRocksDb(listed, "listing");
   }
 
-  // Several logs are alive at any time, and are written out piece by piece. A log that has lost its end does not keep
+  // Several logs are live at any time, and are written out piece by piece. A log that has lost its end does not keep
   // RocksDB from those behind it: a hole shows.
   static void KeepLogs(rocksdb::DBOptions& options, rocksdb::ColumnFamilyOptions& family) {
     options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;

@@ -75,7 +75,7 @@ SCHEMES = Experiment(
     what="The fuller the device, the more every collector has to copy; which victims it takes, and when, decides how "
          "much. A collector that begins too late, or wins too little, runs out of space.",
     setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, then overwrite with {overwritten} "
-          "times what the device holds: nine tenths of it are alive then. All with the policy isozone.",
+          "times what the device holds: nine tenths of it are live then. All with the policy isozone.",
     quick=space.parameters(space.QUICK, 6, [*OTHERS, "gc=isozone"], filled=74, overwritten=0.7),
     night=space.parameters(space.NIGHT, 300, [*OTHERS, "gc=isozone"], filled=74, overwritten=2.3),
     full=space.parameters(space.FULL, 1200, [*OTHERS, "gc=isozone"], filled=74, overwritten=2.3),

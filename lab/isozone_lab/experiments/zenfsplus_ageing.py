@@ -99,7 +99,7 @@ EXPERIMENT = Experiment(
     title="A device that was written over before",
     source=f"{ZENFS_PLUS}, Fig. 11 and 12",
     what="A zoned device has nothing to collect by itself, however old it is; a conventional SSD moves what it takes "
-         "for alive.",
+         "for live.",
     setup="{zones} zones of {zone_kib:,} KiB on 32 dies, and a conventional SSD of the same dies and size, both in "
           "real time." + SCALED + " Aged: written with {age} times their size, the zoned one by overwrite of a "
           "database that is then deleted (published: 10 TB on 2 TB), the conventional one to its end and then at "

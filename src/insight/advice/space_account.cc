@@ -31,7 +31,7 @@ constexpr std::array<PartEntry, kSpacePartCount> kParts = {{
     {SpacePart::kBlobs,
      "blobs",
      {"Blobs", "Large values that RocksDB keeps apart from their keys (*.blob).",
-      "Freed by deleting keys; enable_blob_garbage_collection=true rewrites blobs of which little is alive."}},
+      "Freed by deleting keys; enable_blob_garbage_collection=true rewrites blobs of which little is live."}},
     {SpacePart::kLogs,
      "logs",
      {"Logs", "Write-ahead logs, and MANIFESTs, which list the tables.",
@@ -60,8 +60,8 @@ constexpr std::array<PartEntry, kSpacePartCount> kParts = {{
       "Freed by itself: they are written further, or reset in the background while the device is mounted."}},
     {SpacePart::kDeadLogs,
      "dead-logs",
-     {"Dead, of logs", "What is dead in zones of logs beside a log that is alive.",
-      "Freed by the end of the log that is alive: flushing memtables, max_total_wal_size."}},
+     {"Dead, of logs", "What is dead in zones of logs beside a log that is live.",
+      "Freed by the end of the log that is live: flushing memtables, max_total_wal_size."}},
     {SpacePart::kDeadNotSet,
      "dead-not-set",
      {"Dead, lifetime not set", "Dead data in zones that also hold live data of unknown lifetime.", kCompacted}},
@@ -136,11 +136,11 @@ class Accountant {
     const uint64_t written = std::min(zone.written, zone.capacity);
     uint64_t rest = written;
     AddAlive(zone, rest);
-    const uint64_t alive = written - rest;
+    const uint64_t live = written - rest;
     if (written > 0) ++account_.in_use;
     if (written > 0 && written < zone.capacity) ++account_.partly;
-    account_.live_in_use += alive;
-    AddDead(zone, alive, rest);
+    account_.live_in_use += live;
+    AddDead(zone, live, rest);
     AddUnwritten(zone, zone.capacity - written);
   }
 
@@ -164,7 +164,7 @@ class Accountant {
     ++share.zones;
   }
 
-  // Takes what is alive from `rest`.
+  // Takes what is live from `rest`.
   void AddAlive(const ZoneSpace& zone, uint64_t& rest) {
     uint64_t named = 0;
     for (size_t group = 0; group < zone.named.size(); ++group) {
@@ -180,9 +180,9 @@ class Accountant {
     rest -= unnamed;
   }
 
-  void AddDead(const ZoneSpace& zone, uint64_t alive, uint64_t dead) {
+  void AddDead(const ZoneSpace& zone, uint64_t live, uint64_t dead) {
     if (zone.phase == ZonePhase::kRetired) return Put(SpacePart::kUnusable, dead);
-    if (alive == 0) return Put(SpacePart::kDeadZones, dead);
+    if (live == 0) return Put(SpacePart::kDeadZones, dead);
     if (zone.finished_at) {
       const uint64_t padding = std::min(dead, zone.capacity - std::min(*zone.finished_at, zone.capacity));
       Put(SpacePart::kPadding, padding);
@@ -244,7 +244,7 @@ std::string_view SpacePartName(SpacePart part) { return kParts[static_cast<size_
 
 const SpacePartText& DescribeSpacePart(SpacePart part) { return kParts[static_cast<size_t>(part)].text; }
 
-uint64_t SpaceAccount::alive() const { return Sum(*this, SpacePart::kTables, SpacePart::kUnnamed); }
+uint64_t SpaceAccount::live() const { return Sum(*this, SpacePart::kTables, SpacePart::kUnnamed); }
 uint64_t SpaceAccount::dead() const { return Sum(*this, SpacePart::kDeadZones, SpacePart::kPadding); }
 uint64_t SpaceAccount::writable() const { return Sum(*this, SpacePart::kRestWriting, SpacePart::kFree); }
 
@@ -259,7 +259,7 @@ std::vector<std::string> RemarksOn(const SpaceAccount& account, uint32_t max_act
   if (account.zones == 0 || account.in_use == 0) return remarks;
   const uint64_t zone = std::max<uint64_t>(1, account.capacity / account.zones);
   const uint64_t enough = (account.live_in_use + zone - 1) / zone;
-  remarks.push_back(fmt::format("Files lie in {} of {} zones, {} of them partly written; what is alive would fill {}.",
+  remarks.push_back(fmt::format("Files lie in {} of {} zones, {} of them partly written; what is live would fill {}.",
                                 account.in_use, account.zones, account.partly, enough));
   // Twice as many zones as needed are what streaming with some dead data looks like.
   if (account.partly > kManyZones && account.in_use > 2 * enough) {

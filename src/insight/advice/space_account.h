@@ -1,7 +1,7 @@
 // Where the space of a device has gone, for people: every byte of every zone belongs to exactly one part.
 //
-// A zone is cut from its beginning to its capacity. What was written (up to the write pointer) is alive in files with a
-// name, alive without one, or dead; what was not written is free, or cannot be had for now:
+// A zone is cut from its beginning to its capacity. What was written (up to the write pointer) is live in files with a
+// name, live without one, or dead; what was not written is free, or cannot be had for now:
 //
 //   |  named, by what the files are  |  unnamed  |  dead  |  finish padding  |  unwritten  |
 //   0                                                    finished at    write pointer   capacity
@@ -55,7 +55,7 @@ struct ZoneSpace {
 };
 
 enum class SpacePart : uint8_t {
-  // Alive. The first ones are in the order of FileGroup.
+  // Live bytes. The first ones are in the order of FileGroup.
   kTables,
   kBlobs,
   kLogs,
@@ -105,12 +105,12 @@ struct SpaceAccount {
   std::array<SpaceShare, kSpacePartCount> parts;
   uint64_t capacity = 0;     // bytes of all zones, unusable ones too; the sum of the parts
   uint32_t zones = 0;        // all
-  uint32_t in_use = 0;       // zones that hold files, alive or dead
+  uint32_t in_use = 0;       // zones that hold files, live or dead
   uint32_t partly = 0;       // of these, the ones that are partly written
-  uint64_t live_in_use = 0;  // bytes alive in zones in use
+  uint64_t live_in_use = 0;  // bytes live in zones in use
 
   const SpaceShare& operator[](SpacePart part) const { return parts[static_cast<size_t>(part)]; }
-  uint64_t alive() const;     // bytes
+  uint64_t live() const;     // bytes
   uint64_t dead() const;      // bytes; finish padding too, since both come back alike
   uint64_t writable() const;  // bytes that files can take now
 };

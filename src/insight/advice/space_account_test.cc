@@ -51,7 +51,7 @@ TEST(SpaceAccountTest, AZoneBeingWrittenIsAliveDeadAndUnwritten) {
   EXPECT_EQ(account[SpacePart::kTables].bytes, 400 * kBlock);
   EXPECT_EQ(account[SpacePart::kDeadMedium].bytes, 200 * kBlock);
   EXPECT_EQ(account[SpacePart::kRestWriting].bytes, 400 * kBlock);
-  EXPECT_EQ(account.alive(), 400 * kBlock);
+  EXPECT_EQ(account.live(), 400 * kBlock);
   EXPECT_EQ(account.dead(), 200 * kBlock);
   EXPECT_EQ(account.writable(), 400 * kBlock);
 }
@@ -141,7 +141,7 @@ TEST(SpaceAccountTest, ThePartsAddUpToTheCapacityWhateverTheFiguresSay) {
     const SpaceAccount account = AccountSpace(zones, random.Below(8 * kZone), kBlock);
     ASSERT_EQ(account.capacity, capacity);
     ASSERT_EQ(Sum(account), capacity);
-    ASSERT_LE(account.alive() + account.dead() + account.writable(), capacity);
+    ASSERT_LE(account.live() + account.dead() + account.writable(), capacity);
   }
 }
 

@@ -32,7 +32,7 @@ bool MayRead(const struct stat& file, const PageOwner& device) {
 bool IsGone(int error) { return error == ENOENT || error == ENXIO || error == ELOOP; }
 
 bool Lives(int fd, const PageProcess& process) {
-  // A shared lock, so that nobody who looks at the same time takes the reader for alive.
+  // A shared lock, so that nobody who looks at the same time takes the reader for one that runs.
   if (::flock(fd, LOCK_SH | LOCK_NB) != 0) return process.MayLive();
   ::flock(fd, LOCK_UN);
   return false;

@@ -96,7 +96,7 @@ Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query);
 std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room);
 
 // The same, by expected death. Of the zones that live at least as long as the query's data, the one that dies first:
-// the data leaves a hole there, but does not keep the zone alive. If there is none, the zone that dies last. Among
+// the data leaves a hole there, but does not keep the zone from dying. If there is none, the zone that dies last. Among
 // equals the same heat is best, then the coldest, then the fullest zone. A zone that is kept from the query's cohort is
 // taken only if there is no other.
 std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQuery& query);

@@ -168,7 +168,7 @@ Status Run(const GcArguments& arguments, Console& console) {
 void PrintUtilisation(const Utilisation& buckets, Console& console) {
   using Align = Table::Align;
   const uint32_t most = std::ranges::max(buckets, {}, &Bucket::zones).zones;
-  Table table({{"ALIVE", Align::kRight}, {"ZONES", Align::kRight}, {"DEAD", Align::kRight}, {""}});
+  Table table({{"LIVE", Align::kRight}, {"ZONES", Align::kRight}, {"DEAD", Align::kRight}, {""}});
   for (size_t i = 0; i < buckets.size(); ++i) {
     const uint32_t zones = buckets[i].zones;
     const uint32_t bar = most == 0 ? 0 : (zones * kBarWidth + most - 1) / most;
@@ -282,7 +282,7 @@ Action DefinePlan(CLI::App& app) {
 
 Action DefineGc(CLI::App& app) {
   return DefineParts(app,
-                     {{"run", "Collect now: move what is alive out of zones in which something has died",
+                     {{"run", "Collect now: move what is live out of zones in which something has died",
                        "  isozone gc run emu:/data/ssd.img --until 30", DefineRun},
                       {"status", "Show free and dead space, how full the zones are, and what the scheme would do now",
                        "  isozone gc status emu:/data/ssd.img", DefineStatus},

@@ -2,7 +2,7 @@
 //
 // Zones are as the process that has the device mounted sees them (its statistics page), or else as they are on the
 // device. What the files in them are comes from the metadata on the device, which a read-only mount reads beside a
-// writer. So data that the process counts as alive and that no file on the device has is known as such.
+// writer. So data that the process counts as live and that no file on the device has is known as such.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -130,7 +130,7 @@ Json WhyJson(const Why& why) {
   return {{"device", why.device},
           {"mounted", why.mounted},
           {"capacity", account.capacity},
-          {"alive", account.alive()},
+          {"live", account.live()},
           {"dead", account.dead()},
           {"writable", account.writable()},
           {"zones", {{"all", account.zones}, {"in_use", account.in_use}, {"partly_written", account.partly}}},
@@ -159,8 +159,8 @@ std::string Wrapped(std::string_view text, std::string_view indent, size_t width
 void Print(const Why& why, Console& console) {
   const SpaceAccount& account = why.account;
   console.Print("{}\n{}\n", console.Bold(Printable(why.device)), why.source);
-  console.Print("{} in {} zones: {} alive, {} dead, {} can be written.\n\n", FormatSize(account.capacity),
-                account.zones, FormatSize(account.alive()), FormatSize(account.dead()), FormatSize(account.writable()));
+  console.Print("{} in {} zones: {} live, {} dead, {} can be written.\n\n", FormatSize(account.capacity),
+                account.zones, FormatSize(account.live()), FormatSize(account.dead()), FormatSize(account.writable()));
   const size_t width = std::clamp<size_t>(static_cast<size_t>(console.width()), 60, 120);
   const std::string indent(28, ' ');
   console.Print("{}\n", console.Bold("      SIZE    SHARE  ZONES  WHAT, AND WHAT GIVES IT BACK"));

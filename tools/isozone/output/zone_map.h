@@ -1,7 +1,7 @@
 // A map of the zones: what each zone, or each run of adjacent zones if there are many, is used for and how full it is.
 // Drawn for a terminal and as an SVG file from the same cells.
 //
-// A cell has the category that holds most of its written bytes. A zone is "dead" if nothing in it is alive.
+// A cell has the category that holds most of its written bytes. A zone is "dead" if nothing in it is live.
 #pragma once
 
 #include <array>

@@ -36,7 +36,7 @@ void DrawBox(SvgDocument& svg, const ZoneCell& cell, double x, double y, double 
             box, box * share, LookOf(cell.category).fill_rgb, opacity);
   };
   if (cell.category == ZoneCategory::kUnusable) return fill(cell.capacity, 1);
-  // The file system knows how much data and logs are alive. Its own zones count as alive as far as they are written.
+  // The file system knows how much data and logs are live. Its own zones count as live as far as they are written.
   const uint64_t live = cell.category == ZoneCategory::kMetadata ? cell.written : std::min(cell.live, cell.written);
   fill(cell.capacity, 0.2);
   fill(cell.written, 0.3);
@@ -101,7 +101,7 @@ std::string ZoneMapSvg(std::span<const ZoneView> zones, const SvgCaption& captio
   }
   DrawLegend(svg, totals, legend_y);
   svg.Text({.x = kMarginLeft, .y = note_y, .size = 11, .fill = "#6b7280"},
-           fmt::format("One box is {}. It fills from below: solid is alive, pale is dead, a tint is not written. "
+           fmt::format("One box is {}. It fills from below: solid is live, pale is dead, a tint is not written. "
                        "A dark edge is an active zone.",
                        zones_per_cell == 1 ? "one zone" : fmt::format("{} zones", zones_per_cell)));
   return std::move(svg).Finish();

@@ -1,5 +1,5 @@
 // The grid of zones on two canvases: one keeps the zones and is drawn anew only where they have changed; the other shows
-// what moves and what is pointed at. A cell fills from below: solid is alive, pale is dead, the rest is not written.
+// what moves and what is pointed at. A cell fills from below: solid is live, pale is dead, the rest is not written.
 "use strict";
 
 const MOST_PITCH = 72;
@@ -144,13 +144,13 @@ class Grid {
       return;
     }
     const written = Math.min(1, zone.written / this.capacity) * size;
-    const alive = Math.min(zone.written, zone.use === "metadata" ? zone.written : zone.live) / this.capacity * size;
+    const live = Math.min(zone.written, zone.use === "metadata" ? zone.written : zone.live) / this.capacity * size;
     context.globalAlpha = 0.16;
     context.fillRect(x, y, size, size);
     context.globalAlpha = 0.36;
     context.fillRect(x, y + size - written, size, written);
     context.globalAlpha = 1;
-    context.fillRect(x, y + size - Math.min(size, alive), size, Math.min(size, alive));
+    context.fillRect(x, y + size - Math.min(size, live), size, Math.min(size, live));
     if (zone.phase === "leased") {
       const thick = Math.max(1, Math.min(4, size / 10));
       context.fillStyle = this.colour(Look.WRITER_COLOURS[zone.writer] || "--ink");

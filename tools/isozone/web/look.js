@@ -81,7 +81,7 @@ const Look = (() => {
       const ago = (context.now - z.age + MOST_AGES) % MOST_AGES;
       return {key: null, colour: ramp(1 - Math.log2(1 + ago) / 12)};
     }},
-    use: {title: "Utilisation", scale: ["all alive", "all dead"], of: (z, context) => {
+    use: {title: "Utilisation", scale: ["all live", "all dead"], of: (z, context) => {
       if (isUnusable(z)) return {key: "unusable", colour: UNUSABLE};
       if (z.use === "metadata") return {key: "metadata", colour: METADATA};
       return {key: null, colour: ramp(z.written === 0 ? 0 : z.live / Math.min(z.written, context.capacity))};
@@ -116,7 +116,7 @@ const Look = (() => {
     if (z.use === "data" && z.lifetime !== "not set") parts.push(`lifetime ${z.lifetime}`);
     if (z.phase === "leased") parts.push(`written by ${z.writer}`);
     parts.push(`group ${z.group}`);
-    parts.push(`${size(z.written * block)} of ${size(capacity * block)} written, ${size(z.live * block)} alive`);
+    parts.push(`${size(z.written * block)} of ${size(capacity * block)} written, ${size(z.live * block)} live`);
     return parts.join(" · ");
   };
 

@@ -24,7 +24,7 @@ const Panel = (() => {
       ["write-amplification", stats.write_amplification === 0 ? "–" : stats.write_amplification.toFixed(2),
         "write amplification"],
       ["free", `${share.toFixed(1)} %`, "free"],
-      ["live", Look.size(space.live_bytes), "alive"],
+      ["live", Look.size(space.live_bytes), "live"],
       ["dead", Look.size(space.dead_bytes), "dead"],
       ["held-by-readers", Look.size(stats.held_by_readers_bytes), "of it read by others"],
       ["active", `${space.active_zones}${stats.geometry.max_active_zones ? ` of ${stats.geometry.max_active_zones}` : ""}`,

@@ -22,7 +22,7 @@ std::optional<ZoneId> GoodMatch(const ZoneTable& table, const PlacementQuery& qu
 
 Placement ZenfsPlacement::PlaceData(const ZoneTable& table, const PlacementQuery& query) const {
   using Action = Placement::Action;
-  // Data that lives longer keeps the zone alive anyway, so the file adds no zone to collect.
+  // Data that lives longer keeps the zone from dying anyway, so the file adds no zone to collect.
   if (auto zone = GoodMatch(table, query)) return {Action::kUseIdle, *zone};
   // A fresh zone keeps files of equal lifetime, whose real ends differ, apart.
   if (query.can_open()) return {Action::kOpenEmpty, *table.empty().First()};
