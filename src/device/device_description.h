@@ -1,5 +1,5 @@
-// What a device says of itself beyond the seam's geometry: for people, reports and benchmarks. Nothing that is stored or
-// scheduled depends on it.
+// What a device says of itself beyond the seam's geometry: for people, reports and benchmarks. Nothing that is stored
+// or scheduled depends on it.
 #pragma once
 
 #include <cstdint>

@@ -35,10 +35,11 @@ enum class UnusableImage : uint8_t {
 };
 
 // Creates the device that `uri` describes, if its scheme allows that: a new image file with the profile and geometry in
-// the options (the default profile is small-zone), which remembers `timing` and `sync`, or an image on a block device, which by default has as many zones as
-// there is room for, and replaces what was there. Does nothing if the device exists, but returns kInvalidArgument if
-// the geometry options contradict it. Never returns kAlreadyExists. If `fits` returns an error for the geometry,
-// nothing is created. A block device itself cannot be created: kNotFound if there is none.
+// the options (the default profile is small-zone), which remembers `timing` and `sync`, or an image on a block device,
+// which by default has as many zones as there is room for, and replaces what was there. Does nothing if the device
+// exists, but returns kInvalidArgument if the geometry options contradict it. Never returns kAlreadyExists. If `fits`
+// returns an error for the geometry, nothing is created. A block device itself cannot be created: kNotFound if there is
+// none.
 Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {},
                     UnusableImage unusable = UnusableImage::kKeep);
 

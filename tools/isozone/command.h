@@ -1,5 +1,5 @@
-// The commands of the command line. Each is defined in a file of its own in commands/, and listed in commands.cc: help and
-// completion follow from that.
+// The commands of the command line. Each is defined in a file of its own in commands/, and listed in commands.cc: help
+// and completion follow from that.
 #pragma once
 
 #include <span>

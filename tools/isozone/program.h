@@ -32,8 +32,9 @@ struct Program {
   std::string footer;  // of --help
 };
 
-// Parses the command line of a process, or answers a shell that completes one (completion/completion.h), runs the command that it names, and converts its Status to one line on standard
-// error and an exit code, which it returns. To be called once, by main().
+// Parses the command line of a process, or answers a shell that completes one (completion/completion.h), runs the
+// command that it names, and converts its Status to one line on standard error and an exit code, which it returns. To
+// be called once, by main().
 int RunProgram(const Program& program, int argc, char** argv);
 
 // A command with several parts: adds each of `parts` as a subcommand, of which exactly one must be given.

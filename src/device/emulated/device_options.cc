@@ -70,10 +70,10 @@ Result<GeometryWishes> TakeGeometryWishes(UriOptions& options) {
 Result<Profile> ResolveProfile(const GeometryWishes& wishes) {
   ISOZONE_ASSIGN_OR_RETURN(Profile profile, LoadProfile(wishes.profile.value_or("small-zone")));
   if (!profile.zoned()) {
-    return Status::InvalidArgument(fmt::format(
-        "profile {} is of a conventional SSD, which is not zoned; use it as isozone-conventional://dir, or "
-        "take a zoned profile, such as small-zone",
-        profile.name));
+    return Status::InvalidArgument(
+        fmt::format("profile {} is of a conventional SSD, which is not zoned; use it as isozone-conventional://dir, or "
+                    "take a zoned profile, such as small-zone",
+                    profile.name));
   }
   const bool pads_whole = profile.finish_padding == profile.zone_capacity;
   profile.zone_count = static_cast<uint32_t>(wishes.zones.value_or(profile.zone_count));

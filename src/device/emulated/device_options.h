@@ -18,13 +18,13 @@ enum class ImageSync : uint8_t {
   kDisk,     // durable data also survives the host: flush, fua, reset, finish, open and close sync the image file
 };
 
-// How to run a device: timing=, speed=, sync=, foreign_active=, and the keys of FaultPlan. An image remembers the timing
-// and the sync that it was made with.
+// How to run a device: timing=, speed=, sync=, foreign_active=, and the keys of FaultPlan. An image remembers the
+// timing and the sync that it was made with.
 struct EmulatedOptions {
   std::optional<bool> timing;     // absent: as the image was made; else as the profile says
   std::optional<ImageSync> sync;  // absent: as the image was made; else kProcess
   double speed = 1;               // how many times as fast as the profile
-  uint32_t foreign_active = 0;  // open zones, of those that the device allows, that another user holds
+  uint32_t foreign_active = 0;    // open zones, of those that the device allows, that another user holds
   FaultPlan faults;
 };
 Result<EmulatedOptions> TakeEmulatedOptions(UriOptions& options);

@@ -110,7 +110,7 @@ struct SpaceAccount {
   uint64_t live_in_use = 0;  // bytes live in zones in use
 
   const SpaceShare& operator[](SpacePart part) const { return parts[static_cast<size_t>(part)]; }
-  uint64_t live() const;     // bytes
+  uint64_t live() const;      // bytes
   uint64_t dead() const;      // bytes; finish padding too, since both come back alike
   uint64_t writable() const;  // bytes that files can take now
 };

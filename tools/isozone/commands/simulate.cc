@@ -130,11 +130,9 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
   AddSizeOption(app, "--limit", arguments.limit_bytes,
                 "Capacity of the device, instead of --zones: as many zones as fit");
   app.get_option("--limit")->excludes(zones);
-  app.add_option("--policy", options.device.policy,
-                 "Placement policy; isozone if not given")
+  app.add_option("--policy", options.device.policy, "Placement policy; isozone if not given")
       ->option_text(fmt::format("{}", fmt::join(PlacementPolicyNames(), "|")));
-  app.add_option("--gc", options.device.gc,
-                 "Garbage collection scheme; isozone if not given")
+  app.add_option("--gc", options.device.gc, "Garbage collection scheme; isozone if not given")
       ->option_text(fmt::format("{}", fmt::join(GcSchemeNames(), "|")));
   app.add_option("--gc-start", arguments.gc_start, "Percentage of free space below which it collects")
       ->check(CLI::Range(1U, 99U))

@@ -159,8 +159,8 @@ std::string Wrapped(std::string_view text, std::string_view indent, size_t width
 void Print(const Why& why, Console& console) {
   const SpaceAccount& account = why.account;
   console.Print("{}\n{}\n", console.Bold(Printable(why.device)), why.source);
-  console.Print("{} in {} zones: {} live, {} dead, {} can be written.\n\n", FormatSize(account.capacity),
-                account.zones, FormatSize(account.live()), FormatSize(account.dead()), FormatSize(account.writable()));
+  console.Print("{} in {} zones: {} live, {} dead, {} can be written.\n\n", FormatSize(account.capacity), account.zones,
+                FormatSize(account.live()), FormatSize(account.dead()), FormatSize(account.writable()));
   const size_t width = std::clamp<size_t>(static_cast<size_t>(console.width()), 60, 120);
   const std::string indent(28, ' ');
   console.Print("{}\n", console.Bold("      SIZE    SHARE  ZONES  WHAT, AND WHAT GIVES IT BACK"));
