@@ -52,6 +52,7 @@
 
 #include "base/mutex.h"
 #include "rocksdb/adapter/driver_settings.h"
+#include "rocksdb/adapter/running_job.h"
 #include "rocksdb/lsm/compaction_picker.h"
 #include "rocksdb/lsm/lsm_tree.h"
 
@@ -91,12 +92,6 @@ struct ColumnFamilyDriverStats {
     held_flushes += other.held_flushes;
     return *this;
   }
-};
-
-struct FlushJob {
-  const rocksdb::DB* db = nullptr;  // the innermost of wrapped ones
-  int number = 0;                   // of the job; an atomic flush has one for all its column families
-  uint32_t column_family = 0;
 };
 
 // RocksDB does not tell the end of every flush: not of one that found nothing to write, that has failed, or whose table

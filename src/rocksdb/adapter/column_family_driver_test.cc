@@ -25,8 +25,8 @@
 #include "base/random.h"
 #include "rocksdb/adapter/database_test_util.h"
 #include "rocksdb/adapter/lsm_level.h"
-#include "rocksdb/adapter/output_guide.h"
 #include "rocksdb/adapter/rocksdb_version.h"
+#include "rocksdb/adapter/running_job.h"
 #include "testing/test_seed.h"
 
 namespace isozone {
@@ -185,7 +185,7 @@ class FailingFileSystem : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override {
-    if (OutputGuide::Current() == nullptr) return target()->NewWritableFile(name, options, file, debug);
+    if (RunningJob::OfThread().guide == nullptr) return target()->NewWritableFile(name, options, file, debug);
     const MutexLock lock(mu_);
     tries_ns_.push_back(MonotonicNs());
     tried_.SignalAll();
@@ -253,7 +253,7 @@ class GatedFileSystem : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override {
-    if (OutputGuide::Current() != nullptr) {
+    if (RunningJob::OfThread().guide != nullptr) {
       const MutexLock lock(mu_);
       while (!open_) opened_.Wait(mu_);
     }

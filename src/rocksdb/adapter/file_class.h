@@ -30,7 +30,7 @@ struct Intent {
   Activity activity = Activity::kUnknown;
   rocksdb::Env::IOPriority priority = rocksdb::Env::IO_TOTAL;
   rocksdb::Env::WriteLifeTimeHint hint = rocksdb::Env::WLTH_NOT_SET;
-  int8_t job_level = DataClass::kNoLevel;  // of the flush (0) or compaction that the thread does (lsm_level.h)
+  int8_t job_level = DataClass::kNoLevel;  // of the flush (0) or compaction that the thread does (running_job.h)
 
   bool operator==(const Intent&) const = default;
 };

@@ -12,24 +12,13 @@
 #include "base/log.h"
 #include "rocksdb/adapter/column_family_driver.h"
 #include "rocksdb/adapter/output_guide.h"
+#include "rocksdb/adapter/running_job.h"
 #include "rocksdb/adapter/steered_databases.h"
 #include "rocksdb/lsm/compaction_picker.h"
 #include "store/zone/data_class.h"
 
 namespace isozone {
 namespace {
-
-// Who has set the level clears it: a partitioner may be destroyed after the thread was told something else.
-struct ToldLevel {
-  int8_t level = DataClass::kNoLevel;
-  const void* by = nullptr;
-};
-thread_local ToldLevel told;
-// The flush that this thread does; of an atomic one, the part that began last.
-thread_local FlushJob flush_of_thread;
-
-// Of all listeners: only one job runs on a thread.
-constexpr char kListener = 0;
 
 int8_t AsLevel(int level) {
   return level < 0 || level > std::numeric_limits<int8_t>::max() ? DataClass::kNoLevel : static_cast<int8_t>(level);
@@ -88,9 +77,10 @@ const std::unordered_map<std::string, OptionTypeInfo>& SteeringOptionTypes() {
 class LevelPartitioner : public rocksdb::SstPartitioner {
  public:
   // RocksDB makes it on the thread that begins the compaction, which does the first part of it itself.
-  explicit LevelPartitioner(int8_t level) : level_(level) { told = {level_, this}; }
+  explicit LevelPartitioner(int8_t level) : level_(level) { Tell(); }
   ~LevelPartitioner() override {
-    if (told.by == this) told = {};
+    RunningJob& job = RunningJob::OfThread();
+    if (job.level_teller == this) job.ForgetLevel();
   }
   LevelPartitioner(const LevelPartitioner&) = delete;
   LevelPartitioner& operator=(const LevelPartitioner&) = delete;
@@ -98,12 +88,14 @@ class LevelPartitioner : public rocksdb::SstPartitioner {
   const char* Name() const override { return LevelPartitionerFactory::kClassName(); }
   // On the thread that writes, from the second key of a table on: before its first block is complete.
   rocksdb::PartitionerResult ShouldPartition(const rocksdb::PartitionerRequest&) override {
-    told = {level_, this};
+    Tell();
     return rocksdb::kNotRequired;
   }
   bool CanDoTrivialMove(const rocksdb::Slice&, const rocksdb::Slice&) override { return true; }
 
  private:
+  void Tell() const { RunningJob::OfThread().TellLevel(level_, this); }
+
   const int8_t level_;
 };
 
@@ -123,8 +115,6 @@ class GuidedPartitioner : public LevelPartitioner {
 };
 
 }  // namespace
-
-int8_t JobLevel() { return told.level; }
 
 int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint) {
   if (job_level != DataClass::kNoLevel) return job_level;
@@ -173,33 +163,37 @@ rocksdb::Status LevelListener::ConfigureOptions(const rocksdb::ConfigOptions& co
 
 void LevelListener::OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo& info) {
   if (!IsFlush(info.reason)) return;
-  told = {0, &kListener};
-  if (flush_of_thread.db != nullptr) ColumnFamilyDriver::NoteFlush(flush_of_thread, FlushStep::kWrites);
+  RunningJob& job = RunningJob::OfThread();
+  job.TellLevel(0);
+  if (job.flush.db != nullptr) ColumnFamilyDriver::NoteFlush(job.flush, FlushStep::kWrites);
 }
 
 void LevelListener::OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) {
   if (!IsFlush(info.reason)) return;
-  told = {};
-  const FlushJob flush = std::exchange(flush_of_thread, {});
+  RunningJob& job = RunningJob::OfThread();
+  job.ForgetLevel();
+  const FlushJob flush = std::exchange(job.flush, {});
   if (flush.db == nullptr) return;
   ColumnFamilyDriver::NoteFlush(flush, info.status.ok() ? FlushStep::kWritten : FlushStep::kFailed);
 }
 
 void LevelListener::OnSubcompactionBegin(const rocksdb::SubcompactionJobInfo& info) {
-  told = {AsLevel(info.output_level), &kListener};
+  RunningJob::OfThread().TellLevel(AsLevel(info.output_level));
 }
 
-void LevelListener::OnSubcompactionCompleted(const rocksdb::SubcompactionJobInfo&) { told = {}; }
+void LevelListener::OnSubcompactionCompleted(const rocksdb::SubcompactionJobInfo&) {
+  RunningJob::OfThread().ForgetLevel();
+}
 
 void LevelListener::OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo&) {
-  told = {};
+  RunningJob::OfThread().ForgetLevel();
   ColumnFamilyDriver::Wake(db);
 }
 
 void LevelListener::OnFlushBegin(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
   const FlushJob flush = {db, info.job_id, info.cf_id};
   ColumnFamilyDriver::BeginFlush(flush, MayBeHeld(info.flush_reason));
-  flush_of_thread = flush;
+  RunningJob::OfThread().flush = flush;
 }
 
 void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
@@ -242,7 +236,7 @@ std::unique_ptr<rocksdb::SstPartitioner> LevelPartitionerFactory::CreatePartitio
     const rocksdb::SstPartitioner::Context& context) const {
   const int8_t level = AsLevel(context.output_level);
   if (level == DataClass::kNoLevel) return nullptr;
-  if (OutputGuide* guide = OutputGuide::Current()) return std::make_unique<GuidedPartitioner>(level, *guide);
+  if (OutputGuide* guide = RunningJob::OfThread().guide) return std::make_unique<GuidedPartitioner>(level, *guide);
   return std::make_unique<LevelPartitioner>(level);
 }
 

@@ -9,10 +9,9 @@
 //                makes none for compactions within level 0. Costs a call for each key; the listener does not.
 //   hint         else: what is written for a flush is of level 0; medium, long and extreme lifetime are 1, 2 and 3.
 //
-// The first two leave the level in a variable of the thread, which the files read that the thread writes. It is cleared
-// at the end of what it was set for, so that the next job of the thread does not inherit it: by the listener at the end
-// of a flush's table, a subcompaction and a compaction; by the partitioner when RocksDB destroys it. Threads that
-// RocksDB starts for further subcompactions end with them.
+// The first two leave the level in the RunningJob of the thread. The listener clears it at the end of a flush's table, a
+// subcompaction and a compaction; the partitioner when RocksDB destroys it. Threads that RocksDB starts for further
+// subcompactions end with them.
 //
 // Where RocksDB splits the output of a compaction over two levels (preclude_last_level_data_seconds), both count as the
 // lower one, since neither source says which table goes where. A table that is moved down without being rewritten keeps
@@ -39,9 +38,6 @@
 #include "store/zone/lifetime.h"
 
 namespace isozone {
-
-// Of what this thread does now; DataClass::kNoLevel: not told.
-int8_t JobLevel();
 
 // `job_level` where it is known, else what class and hint make of it; DataClass::kNoLevel: nothing.
 int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint);

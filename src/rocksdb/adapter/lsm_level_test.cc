@@ -18,6 +18,7 @@
 
 #include "base/mutex.h"
 #include "rocksdb/adapter/database_test_util.h"
+#include "rocksdb/adapter/running_job.h"
 
 namespace isozone {
 namespace {
@@ -43,22 +44,22 @@ rocksdb::SubcompactionJobInfo Subcompaction(int output_level) {
 
 TEST(LevelListenerTest, LevelsEndWithTheirJobs) {
   LevelListener listener;
-  EXPECT_EQ(JobLevel(), kNoLevel);
+  EXPECT_EQ(RunningJob::OfThread().level, kNoLevel);
   listener.OnSubcompactionBegin(Subcompaction(4));
-  EXPECT_EQ(JobLevel(), 4);
+  EXPECT_EQ(RunningJob::OfThread().level, 4);
   listener.OnSubcompactionCompleted(Subcompaction(4));
-  EXPECT_EQ(JobLevel(), kNoLevel);
+  EXPECT_EQ(RunningJob::OfThread().level, kNoLevel);
 
   listener.OnSubcompactionBegin(Subcompaction(2));
   listener.OnCompactionCompleted(nullptr, rocksdb::CompactionJobInfo());
-  EXPECT_EQ(JobLevel(), kNoLevel);
+  EXPECT_EQ(RunningJob::OfThread().level, kNoLevel);
 
   rocksdb::TableFileCreationInfo table;
   table.reason = rocksdb::TableFileCreationReason::kFlush;
   listener.OnTableFileCreationStarted(table);
-  EXPECT_EQ(JobLevel(), 0);
+  EXPECT_EQ(RunningJob::OfThread().level, 0);
   listener.OnTableFileCreated(table);
-  EXPECT_EQ(JobLevel(), kNoLevel);
+  EXPECT_EQ(RunningJob::OfThread().level, kNoLevel);
   table.status.PermitUncheckedError();
 }
 
@@ -68,9 +69,9 @@ TEST(LevelListenerTest, TablesOfACompactionDoNotEndItsLevel) {
   table.reason = rocksdb::TableFileCreationReason::kCompaction;
   listener.OnSubcompactionBegin(Subcompaction(3));
   listener.OnTableFileCreationStarted(table);
-  EXPECT_EQ(JobLevel(), 3);
+  EXPECT_EQ(RunningJob::OfThread().level, 3);
   listener.OnTableFileCreated(table);
-  EXPECT_EQ(JobLevel(), 3);
+  EXPECT_EQ(RunningJob::OfThread().level, 3);
   listener.OnSubcompactionCompleted(Subcompaction(3));
   table.status.PermitUncheckedError();
 }
@@ -86,12 +87,12 @@ TEST(LevelPartitionerTest, NeverPartitionsAndLeavesNothingBehind) {
   auto first = Partitioner(2);
   auto second = Partitioner(5);
   EXPECT_EQ(first->ShouldPartition({key, key, 1 << 30}), rocksdb::kNotRequired);
-  EXPECT_EQ(JobLevel(), 2);
+  EXPECT_EQ(RunningJob::OfThread().level, 2);
   EXPECT_TRUE(first->CanDoTrivialMove(key, key));
   second.reset();
-  EXPECT_EQ(JobLevel(), 2);
+  EXPECT_EQ(RunningJob::OfThread().level, 2);
   first.reset();
-  EXPECT_EQ(JobLevel(), kNoLevel);
+  EXPECT_EQ(RunningJob::OfThread().level, kNoLevel);
   EXPECT_EQ(Partitioner(-1), nullptr);
 }
 
@@ -175,7 +176,7 @@ class LevelsTest : public ::testing::Test {
       }
       const rocksdb::Status status = db_->CompactFiles({}, inputs, level);
       ASSERT_TRUE(status.ok()) << status.ToString();
-      EXPECT_EQ(JobLevel(), kNoLevel);  // CompactFiles works in this thread
+      EXPECT_EQ(RunningJob::OfThread().level, kNoLevel);  // CompactFiles works in this thread
     }
   }
 

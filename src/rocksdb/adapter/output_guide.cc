@@ -2,17 +2,14 @@
 
 #include <cassert>
 
+#include "rocksdb/adapter/running_job.h"
+
 namespace isozone {
-namespace {
-
-thread_local OutputGuide* current = nullptr;
-
-}  // namespace
 
 OutputGuide::OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes)
     : pick_(pick), order_(order), t_zone_(t_zone), table_bytes_(table_bytes) {
-  assert(current == nullptr);
-  current = this;
+  assert(RunningJob::OfThread().guide == nullptr);
+  RunningJob::OfThread().guide = this;
   // RocksDB does not ask about the first key. Where that comes after all others of the inputs were dropped, the guess
   // is wrong, and the table is only in a zone that it should not be in.
   FindSpan(pick.smallest);
@@ -20,23 +17,18 @@ OutputGuide::OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint
   (void)Passes(pick.preferred_cut_keys, next_preferred_, pick.smallest);
 }
 
-OutputGuide::~OutputGuide() { current = nullptr; }
-
-OutputGuide* OutputGuide::Current() { return current; }
+OutputGuide::~OutputGuide() {
+  RunningJob& job = RunningJob::OfThread();
+  job.guide = nullptr;
+  job.cohort = 0;
+  job.expected_bytes = 0;
+}
 
 bool OutputGuide::CutsBefore(std::string_view key, uint64_t bytes) {
   FindSpan(key);
   const bool cut = Passes(pick_.cut_keys, next_cut_, key);
   const bool preferred = Passes(pick_.preferred_cut_keys, next_preferred_, key);
   return cut || (preferred && bytes >= pick_.preferred_cut_bytes);
-}
-
-void OutputGuide::Place(CreateOptions& options) const {
-  if (!short_lived_ || t_zone_ == 0) return;
-  options.together_with = t_zone_;
-  options.own_zones = true;
-  // It is what is left of a table that was cut: half of one, on average.
-  options.expected_size = table_bytes_ / 2;
 }
 
 bool OutputGuide::Passes(const std::vector<std::string>& keys, size_t& next, std::string_view key) const {
@@ -48,7 +40,12 @@ bool OutputGuide::Passes(const std::vector<std::string>& keys, size_t& next, std
 void OutputGuide::FindSpan(std::string_view key) {
   const auto ends_before = [&](const KeySpan& span) { return span.end && !order_.Less(key, *span.end); };
   while (next_span_ < pick_.short_lived.size() && ends_before(pick_.short_lived[next_span_])) ++next_span_;
-  short_lived_ = next_span_ < pick_.short_lived.size() && !order_.Less(key, pick_.short_lived[next_span_].begin);
+  const bool short_lived =
+      next_span_ < pick_.short_lived.size() && !order_.Less(key, pick_.short_lived[next_span_].begin);
+  RunningJob& job = RunningJob::OfThread();
+  job.cohort = short_lived ? t_zone_ : 0;
+  // It is what is left of a table that was cut: half of one, on average.
+  job.expected_bytes = job.cohort != 0 ? table_bytes_ / 2 : 0;
 }
 
 }  // namespace isozone

@@ -1,11 +1,12 @@
 // Where the outputs of a steered compaction are cut, and which of them are short-lived: what a CompactionPick says,
-// told to the partitioner that RocksDB makes on the thread which compacts, and to the files that this thread opens.
+// told to the partitioner that RocksDB makes on the thread which compacts, and to the files that this thread opens
+// (RunningJob).
 //
 // Short-lived outputs have zones of their own, the T-Zone of LL-compaction (section 3.2, principle 3): they are a
 // cohort (store/zone/cohort.h), one for each column family, whatever their level.
 //
 // The thread makes an OutputGuide and calls CompactFiles with one subcompaction. LevelPartitionerFactory finds the
-// guide (Current) and has it asked before each key. RocksDB opens a table for the first key that it adds, right after
+// guide there and has it asked before each key. RocksDB opens a table for the first key that it adds, right after
 // it has asked; so the guide knows then where that table begins.
 //
 // Thread safety: belongs to the thread that makes it.
@@ -19,7 +20,6 @@
 
 #include "rocksdb/lsm/compaction_pick.h"
 #include "rocksdb/lsm/key_order.h"
-#include "store/file_system.h"
 
 namespace isozone {
 
@@ -32,22 +32,15 @@ class OutputGuide {
   OutputGuide(const OutputGuide&) = delete;
   OutputGuide& operator=(const OutputGuide&) = delete;
 
-  // That of this thread; null: it runs no steered compaction.
-  static OutputGuide* Current();
-
   // Keys come in ascending order. Whether a new table begins with `key`, where the one before has `bytes`.
   bool CutsBefore(std::string_view key, uint64_t bytes);
   // Whether the inputs may be moved without being written anew.
   bool moves() const { return pick_.trivial_move; }
-  // A table that began with the last key would be an input again soon.
-  bool short_lived() const { return short_lived_; }
-  int output_level() const { return pick_.output_level; }
-  // Says where the table goes that the thread opens now.
-  void Place(CreateOptions& options) const;
 
  private:
   // Keys at which something changes are passed once each; so a compaction takes their number, not that times its keys.
   bool Passes(const std::vector<std::string>& keys, size_t& next, std::string_view key) const;
+  // Tells the thread whether a table that begins with `key` would be an input again soon.
   void FindSpan(std::string_view key);
 
   const CompactionPick& pick_;
@@ -57,7 +50,6 @@ class OutputGuide {
   size_t next_cut_ = 0;
   size_t next_preferred_ = 0;
   size_t next_span_ = 0;
-  bool short_lived_ = false;
 };
 
 }  // namespace isozone

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rocksdb/adapter/async_read.h"
-#include "rocksdb/adapter/lsm_level.h"
+#include "rocksdb/adapter/running_job.h"
 #include "rocksdb/adapter/status_mapping.h"
 
 namespace isozone {
@@ -34,8 +34,8 @@ IOStatus RandomAccessFile::Run(Operation&& operation) const {
 }
 
 IoClass RandomAccessFile::ClassOf(const rocksdb::IOOptions& options) const {
-  return ReadClassOf(type_,
-                     {ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()});
+  return ReadClassOf(type_, {ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET,
+                             RunningJob::OfThread().level});
 }
 
 IOStatus RandomAccessFile::Read(uint64_t offset, size_t n, const rocksdb::IOOptions& options, Slice* result,

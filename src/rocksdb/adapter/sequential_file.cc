@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "rocksdb/adapter/lsm_level.h"
+#include "rocksdb/adapter/running_job.h"
 #include "rocksdb/adapter/status_mapping.h"
 
 namespace isozone {
@@ -20,7 +20,8 @@ SequentialFile::~SequentialFile() { open_.Destroy(std::move(reader_)); }
 IOStatus SequentialFile::Read(size_t n, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* scratch,
                               rocksdb::IODebugContext*) {
   return WithoutExceptions([&] {
-    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()};
+    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET,
+                        RunningJob::OfThread().level};
     const Result<size_t> read = ReadNext(std::as_writable_bytes(std::span(scratch, n)), ReadClassOf(type_, intent));
     *result = rocksdb::Slice(scratch, read.ok() ? *read : 0);
     return ToIoStatus(read.status(), path_);
@@ -35,7 +36,8 @@ IOStatus SequentialFile::Skip(uint64_t n) {
 IOStatus SequentialFile::PositionedRead(uint64_t offset, size_t n, const rocksdb::IOOptions& options,
                                         rocksdb::Slice* result, char* scratch, rocksdb::IODebugContext*) {
   return WithoutExceptions([&] {
-    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()};
+    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET,
+                        RunningJob::OfThread().level};
     const Result<size_t> read =
         ReadAt(offset, std::as_writable_bytes(std::span(scratch, n)), ReadClassOf(type_, intent));
     *result = rocksdb::Slice(scratch, read.ok() ? *read : 0);

@@ -30,7 +30,7 @@
 #include "base/random.h"
 #include "rocksdb/adapter/database_test_util.h"
 #include "rocksdb/adapter/lsm_level.h"
-#include "rocksdb/adapter/output_guide.h"
+#include "rocksdb/adapter/running_job.h"
 #include "testing/assert_ok.h"
 #include "testing/test_seed.h"
 
@@ -88,7 +88,7 @@ class MeddlingFileSystem : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override {
-    if (OutputGuide::Current() != nullptr) {
+    if (RunningJob::OfThread().guide != nullptr) {
       const MutexLock lock(mu_);
       ++held_;
       changed_.SignalAll();

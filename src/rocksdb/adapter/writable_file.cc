@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "rocksdb/adapter/lsm_level.h"
+#include "rocksdb/adapter/running_job.h"
 #include "rocksdb/adapter/status_mapping.h"
 #include "store/zone/data_class.h"
 
@@ -28,7 +29,7 @@ WritableFile::WritableFile(std::string path, const rocksdb::FileOptions& options
       path_(std::move(path)),
       type_(FileTypeOf(path_)),
       is_info_log_(IsInfoLog(path_)),
-      job_level_(JobLevel()),
+      job_level_(RunningJob::OfThread().level),
       level_(level),
       writer_(std::move(writer)),
       open_(std::move(system), writer_.get()) {}
@@ -55,7 +56,7 @@ IOStatus WritableFile::Forgive(IOStatus status) {
 
 void WritableFile::Classify(const IOOptions& options) {
   // With parallel compression, a thread other than the job's own may write, and its level is not known.
-  if (JobLevel() != DataClass::kNoLevel) job_level_ = JobLevel();
+  if (const int8_t level = RunningJob::OfThread().level; level != DataClass::kNoLevel) job_level_ = level;
   const bool own = options.rate_limiter_priority != rocksdb::Env::IO_TOTAL;
   const Intent intent{ActivityOf(options), own ? options.rate_limiter_priority : io_priority_, write_hint_, job_level_};
   if (intent != intent_) {

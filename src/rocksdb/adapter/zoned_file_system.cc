@@ -9,9 +9,9 @@
 #include "rocksdb/adapter/file_class.h"
 #include "rocksdb/adapter/lsm_level.h"
 #include "rocksdb/adapter/opening_database.h"
-#include "rocksdb/adapter/output_guide.h"
 #include "rocksdb/adapter/random_access_file.h"
 #include "rocksdb/adapter/random_rw_file.h"
+#include "rocksdb/adapter/running_job.h"
 #include "rocksdb/adapter/sequential_file.h"
 #include "rocksdb/adapter/writable_file.h"
 
@@ -119,14 +119,17 @@ IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOption
   return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
     const FileType type = FileTypeOf(path);
     const rocksdb::Env::WriteLifeTimeHint hint = OpeningHint(options);
+    const RunningJob& job = RunningJob::OfThread();
     CreateOptions create;
     create.kind = FileKindOf(type);
-    create.io_class = WriteClassOf(
-        type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint, JobLevel()});
+    create.io_class =
+        WriteClassOf(type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint, job.level});
     create.lifetime = LifetimeOf(type, hint);
     if (type == FileType::kTable) {
-      create.level = TableLevel(JobLevel(), create.io_class, create.lifetime);
-      if (const OutputGuide* guide = OutputGuide::Current()) guide->Place(create);
+      create.level = TableLevel(job.level, create.io_class, create.lifetime);
+      create.together_with = job.cohort;
+      create.own_zones = job.cohort != 0;
+      create.expected_size = job.expected_bytes;
     }
     ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
                              append ? fs.OpenForAppend(path, create) : fs.Create(path, create));
