@@ -18,7 +18,7 @@ target_include_directories(isozone_java SYSTEM PRIVATE ${ISOZONE_JNI_INCLUDE} ${
 target_compile_definitions(isozone_java PRIVATE ISOZONE_VERSION="${PROJECT_VERSION}")
 # libstdc++ before rocksdbjni's library, which exports parts of a libstdc++ of its own. Errors of std::filesystem, for
 # one, would not equal those of another.
-target_link_libraries(isozone_java PRIVATE stdc++ isozone_adapter isozone_options)
+target_link_libraries(isozone_java PRIVATE stdc++ isozone_steering isozone_options)
 target_link_options(isozone_java PRIVATE LINKER:-z,nodelete LINKER:-z,defs
                                          LINKER:--version-script=${library}/java.map)
 # Beside itself it finds rocksdbjni's library (java.cc).

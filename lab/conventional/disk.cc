@@ -16,7 +16,7 @@
 #include "base/byte_text.h"
 #include "base/units.h"
 #include "base/uri.h"
-#include "rocksdb/adapter/uri_file_system.h"
+#include "rocksdb/adapter/file_class.h"
 
 namespace isozone {
 namespace {

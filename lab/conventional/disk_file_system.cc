@@ -8,6 +8,7 @@
 
 #include "base/uri.h"
 #include "conventional/disk_files.h"
+#include "rocksdb/adapter/file_class.h"
 #include "rocksdb/adapter/opening_database.h"
 #include "rocksdb/adapter/status_mapping.h"
 

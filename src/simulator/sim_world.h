@@ -113,7 +113,7 @@ struct SimWorld {
   bool is_idle() const { return memtables.count() == 0 && busy_workers == 0 && !picker->Pick(model.tree()); }
   // Of tables that are written for a level.
   DataClass ClassOf(int level) const;
-  // Of an output of a compaction: those that are short-lived are one (rocksdb/adapter/output_guide.h).
+  // Of an output of a compaction: those that are short-lived are one (rocksdb/steering/output_guide.h).
   Cohort CohortOf(bool short_lived) const { return short_lived && options.device.t_zone ? kTZone : Cohort(); }
   // Of a tree that is steered: its limits become those of this moment, and what bears on the next flush or compaction.
   void KeepInShape();

@@ -91,7 +91,7 @@ void TableJob::Open() {
 LaneWriter::Expected TableJob::ExpectedOf(const TableOutput& output) const {
   LaneWriter::Expected expected;
   expected.cohort = output.cohort;
-  // What the file system is told of a short-lived table (rocksdb/adapter/output_guide.h): half of one, on average.
+  // What the file system is told of a short-lived table (rocksdb/steering/output_guide.h): half of one, on average.
   if (!output.cohort.none()) expected.bytes = world_.options.tree.limits.table_bytes / 2;
   expected.unit_bytes = world_.PieceBytes();
   expected.width = LanesOf(expected.bytes, world_.options.device.stripe_unit, world_.options.device.stripe_width);

@@ -12,14 +12,14 @@ ORDER = [("base",), ("device/emulated/nand",), ("device/emulated/ftl",), ("devic
          ("store/zone", "store/io", "rocksdb/lsm"), ("store/zone/allocator", "insight/stats"),
          ("simulator", "store/gc", "insight/advice"), ("store/kept", "store/pins"), ("store",), ("store/space",),
          ("store/metadata",), ("store/file",), ("store/mount",), ("rocksdb/adapter", "fuse"),
-         ("rocksdb/library",), ("testing",)]
+         ("rocksdb/steering",), ("rocksdb/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Folders that are no room, but a part of the one above them.
 PARTS = {"device/emulated": "device", "device/linux": "device", "device/zonefs": "device",
          "store/zone/published": "store/zone", "rocksdb/lsm/published": "rocksdb/lsm"}
 # Rooms that are a library by themselves; all others of a district are one.
 LIBRARIES = ("device/emulated/nand", "device/emulated/ftl", "device/izg", "device/export", "store/io", "store/zone",
-             "store/gc", "rocksdb/lsm", "insight/stats", "insight/advice")
+             "store/gc", "rocksdb/lsm", "rocksdb/adapter", "rocksdb/steering", "insight/stats", "insight/advice")
 # Decisions and models in virtual time: no threads, no clock, no I/O.
 PURE = ("device/emulated/nand", "device/emulated/ftl", "store/zone", "store/zone/allocator", "rocksdb/lsm",
         "insight/advice", "simulator")
@@ -35,7 +35,7 @@ THREAD_MADE = re.compile(r"\bstd::(jthread|async)\b|\bstd::thread\s*[({]|threads
 LIVE_BYTES = re.compile(r"(\.|->)(AddLive|RemoveLive)\(")
 LIVE_BYTES_USERS = ("src/store/space/space_claim.cc", "src/store/space/zone_pool.cc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
-ROCKSDB_USERS = re.compile(r"^(include|src/rocksdb/(adapter|library)|tests|bench|lab|examples)/")
+ROCKSDB_USERS = re.compile(r"^(include|src/rocksdb/(adapter|steering|library)|tests|bench|lab|examples)/")
 # What tests share is for tests only. The tests of a library may use all of it, whatever the order inside.
 TESTS = re.compile(r"^(src/testing|tests|fuzz)/|_test\.cc$|_test_util\.h$")
 
@@ -137,7 +137,8 @@ class Layering(unittest.TestCase):
             ("src/store/gc/a.cc", '#include "store/space/zone_pool.h"'): "gc must not include",
             ("src/store/gc/a_test.cc", '#include "store/space/zone_pool.h"'): "gc must not include",
             ("src/store/attic/a.h", ""): "no place",
-            ("src/rocksdb/adapter/a.cc", '#include "rocksdb/library/java.h"'): "adapter must not include",
+            ("src/rocksdb/adapter/a.cc", '#include "rocksdb/steering/output_guide.h"'): "adapter must not include",
+            ("src/rocksdb/steering/a.cc", '#include "rocksdb/library/java.h"'): "steering must not include",
             ("src/device/emulated/ftl/a.h", '#include "device/emulated/conventional_device.h"'): "ftl must not",
             ("src/device/emulated/ftl/a.h", "#include <thread>"): "is pure",
             ("src/device/emulated/a.h", "#include <rocksdb/env.h>"): "only src/rocksdb",

@@ -1,11 +1,19 @@
 #include "rocksdb/adapter/file_class.h"
 
+#include <filesystem>
+
 namespace isozone {
 namespace {
 
 using rocksdb::Env;
 
 }  // namespace
+
+std::string AbsolutePath(const std::string& name) {
+  std::string path = (std::filesystem::path("/") / name).lexically_normal().string();
+  if (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
 
 Lifetime LifetimeOf(FileType type, Env::WriteLifeTimeHint hint) {
   static_assert(static_cast<int>(Lifetime::kExtreme) == Env::WLTH_EXTREME);

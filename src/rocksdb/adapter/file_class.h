@@ -15,6 +15,8 @@
 // for the info log, because no table gets the lifetime "none".
 #pragma once
 
+#include <string>
+
 #include <rocksdb/env.h>
 
 #include "rocksdb/adapter/rocksdb_version.h"
@@ -24,6 +26,9 @@
 #include "store/zone/lifetime.h"
 
 namespace isozone {
+
+// `name` as an absolute, normal path: without "." and "..", and without a slash at the end.
+std::string AbsolutePath(const std::string& name);
 
 // All that RocksDB says about the reason of a read or write.
 struct Intent {

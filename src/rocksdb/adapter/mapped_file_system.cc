@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "rocksdb/adapter/async_read.h"
+#include "rocksdb/adapter/file_class.h"
 #include "rocksdb/adapter/status_mapping.h"
-#include "rocksdb/adapter/uri_file_system.h"
 
 namespace isozone {
 

@@ -1,48 +1,49 @@
-// Which listener of Isozone belongs to the database that this thread opens, if that listener steers.
+// How a listener hears that its database has been opened. No event of RocksDB tells as much: the first one that names
+// its database comes with the first flush, and a database that is opened with a full level 0 takes no writes and so
+// never flushes.
 //
-// Why this is needed. Of a database that has been opened, RocksDB tells only the address, in its info log
-// (database_logger.h). It may call the log with the log's lock held, and threads that hold the database's mutex write
-// to the log. So the log must not ask the database for its listeners: that takes the mutex. Another thread cannot ask
-// for it either, since nothing keeps a database open for that thread unless it has such a listener.
+// What tells. At the end of DB::Open, RocksDB 7.8 to 11.8 logs "DB pointer %p" with the address of the database, of
+// whatever level the log is. DB::OpenForReadOnly and DB::OpenAsSecondary do not. If another version does not, no
+// listener hears of a database. RocksDB may put a log that rolls its files in front of the watched one. It passes that
+// line on as it is, and what it repeats at the top of further files has another format.
 //
-// How it is known. DB::Open works on one thread. It always opens a MANIFEST for writing, and RocksDB then asks the
-// listeners of that database whether they want to hear of the file (ShouldBeNotifiedOnFileIO). So:
+// Whom to tell. RocksDB may call the log with the log's lock held, and threads that hold the database's mutex write to
+// the log. So the log must not ask the database for its listeners: that takes the mutex. Another thread cannot ask for
+// it either, since nothing keeps a database open for that thread unless it has such a listener. But DB::Open works on
+// one thread. It always opens a MANIFEST for writing, and RocksDB then asks the listeners of that database whether they
+// want to hear of the file (ShouldBeNotifiedOnFileIO). So:
 //
 //   1. the file system opens a MANIFEST:   the thread notes its folder, and forgets any listener
-//   2. a listener that steers is asked:    the thread notes the listener's options, if it has a folder and no listener
-//   3. the log tells of the database:      the thread takes the note, if the folder is that of the database
+//   2. a listener is asked:                the thread notes whom to call, if it has a folder and nobody to call
+//   3. the log tells of the database:      the thread calls it, if the folder is that of the database
 //
 // A database without such a listener comes to step 3 with the folder alone, because step 1 is part of every opening.
 // What an opening leaves that failed between these steps is forgotten at step 1 of the next.
 //
-// Thread safety: each thread has a note of its own.
+// Thread safety: each thread has a note of its own; a watched log is as the log behind it, which every thread may write
+// to.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
+#include <functional>
+#include <memory>
 #include <string_view>
 
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+
 namespace isozone {
-
-// What a listener is told in an options file (docs/steering.md).
-struct SteeringOptions {
-  static constexpr std::string_view kNone = "none";
-  std::string picker{kNone};   // a name that MakeCompactionPicker knows, or kNone: only levels are told
-  uint32_t threads = 0;        // 0: as many as RocksDB would use
-  bool t_zone = true;          // short-lived tables have zones of their own
-  bool dynamic_levels = true;  // levels are sized from the last one up
-
-  bool steers() const { return picker != kNone; }
-};
 
 class OpeningDatabase {
  public:
   // Any file is opened for writing; `path` is absolute and normal.
   static void FileOpened(std::string_view path);
-  static void ListenerAsked(const SteeringOptions& options);
-  // The options of the listener that steers the database in the folder `path`; none: it has none.
-  static std::optional<SteeringOptions> Take(const std::string& path);
+  // Calls `opened` on this thread when the database that it opens is complete. The log's lock may be held then.
+  static void ListenerAsked(std::function<void(rocksdb::DB*)> opened);
+
+  // The info log `target` of a database, which tells when that has been opened.
+  static std::shared_ptr<rocksdb::Logger> Watch(std::shared_ptr<rocksdb::Logger> target);
+  // Whether Watch has made `logger`. RocksDB may be built without RTTI, which a cast would take.
+  static bool IsWatched(const rocksdb::Logger* logger);
 };
 
 }  // namespace isozone

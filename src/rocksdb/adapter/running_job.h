@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <rocksdb/db.h>
 
@@ -37,8 +38,8 @@ struct RunningJob {
   uint64_t cohort = 0;
   uint64_t expected_bytes = 0;  // of such a table
 
-  void TellLevel(int8_t its_level, const void* teller = nullptr) {
-    level = its_level;
+  void TellLevel(int its_level, const void* teller = nullptr) {
+    level = its_level >= 0 && std::in_range<int8_t>(its_level) ? static_cast<int8_t>(its_level) : DataClass::kNoLevel;
     level_teller = teller;
   }
   void ForgetLevel() { TellLevel(DataClass::kNoLevel); }

@@ -1,11 +1,11 @@
 #include "rocksdb/adapter/uri_file_system.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "base/units.h"
-#include "rocksdb/adapter/database_logger.h"
+#include "rocksdb/adapter/file_class.h"
 #include "rocksdb/adapter/local_logger.h"
+#include "rocksdb/adapter/opening_database.h"
 #include "rocksdb/adapter/status_mapping.h"
 
 namespace isozone {
@@ -20,12 +20,6 @@ namespace {
 constexpr size_t kCompactionReadahead = 2 * kMiB;
 
 }  // namespace
-
-std::string AbsolutePath(const std::string& name) {
-  std::string path = (std::filesystem::path("/") / name).lexically_normal().string();
-  if (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
 
 UriFileSystem::UriFileSystem(std::string uri, std::string log_dir)
     : uri_(std::move(uri)), log_dir_(std::move(log_dir)) {}
@@ -44,7 +38,7 @@ IOStatus UriFileSystem::NewLogger(const std::string& name, const IOOptions& opti
     std::shared_ptr<rocksdb::Logger> logger;
     const IOStatus status = has_log_dir() ? NewLocalLogger(log_dir_, AbsolutePath(name), &logger)
                                           : rocksdb::FileSystem::NewLogger(name, options, &logger, debug);
-    if (status.ok()) *result = std::make_shared<DatabaseLogger>(std::move(logger));
+    if (status.ok()) *result = OpeningDatabase::Watch(std::move(logger));
     return status;
   });
 }

@@ -3,7 +3,7 @@
 //   * paths may be relative, to the root, and hold "." and ".."
 //   * compactions read ahead without direct I/O too (2 MiB if RocksDB's option is 0), because there is no page cache
 //   * the info log goes to a local directory if log_dir= names one
-// The info log tells of databases that are opened here (database_logger.h).
+// The info log tells of databases that are opened here (opening_database.h).
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -14,9 +14,6 @@
 #include <rocksdb/file_system.h>
 
 namespace isozone {
-
-// `name` as an absolute, normal path: without "." and "..", and without a slash at the end.
-std::string AbsolutePath(const std::string& name);
 
 class UriFileSystem : public rocksdb::FileSystem {
  public:

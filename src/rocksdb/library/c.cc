@@ -18,8 +18,8 @@
 #include <rocksdb/env.h>
 
 #include "isozone/isozone.h"
-#include "rocksdb/adapter/lsm_level.h"
 #include "rocksdb/adapter/status_mapping.h"
+#include "rocksdb/steering/steering_listener.h"
 
 struct isozone_t {
   std::shared_ptr<rocksdb::FileSystem> file_system;
@@ -80,7 +80,7 @@ rocksdb::Status Drive(rocksdb_options_t* options, const std::string& picker) {
         rocksdb::GetDBOptionsFromString(rocksdb::ConfigOptions(), rocksdb::DBOptions(), listener, &with_listener);
     if (!status.ok()) return status;
     // compaction=none is valid for a listener in an options file, but nothing would compact what is opened here.
-    steers = isozone::LevelListener::SteeringIn(with_listener) != nullptr;
+    steers = isozone::SteeringListener::In(with_listener) != nullptr;
   }
   if (!steers) {
     return rocksdb::Status::InvalidArgument("'" + picker + "' is no picker; use isozone, ll, leveled, greedy or gear");

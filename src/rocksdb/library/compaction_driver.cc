@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "isozone/isozone.h"
-#include "rocksdb/adapter/column_family_driver.h"
 #include "rocksdb/adapter/status_mapping.h"
-#include "rocksdb/adapter/steered_databases.h"
+#include "rocksdb/steering/column_family_driver.h"
+#include "rocksdb/steering/steered_databases.h"
 
 namespace isozone {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "base/uri.h"
 #include "device/open_device.h"
-#include "rocksdb/adapter/lsm_level.h"
 #include "rocksdb/adapter/mapped_file_system.h"
 #include "rocksdb/adapter/register_file_system.h"
 #include "rocksdb/adapter/static_env.h"
 #include "rocksdb/adapter/stats_json.h"
 #include "rocksdb/adapter/status_mapping.h"
 #include "rocksdb/adapter/zoned_file_system.h"
+#include "rocksdb/steering/steering_partitioner.h"
 #include "store/file_system.h"
 #include "store/mount/format_device.h"
 #include "store/zone/allocator/zone_reserves.h"
@@ -50,7 +50,7 @@ const bool registered = [] {
   return WithoutExceptions([] {
            RegisterFileSystem<ZonedFileSystem>(*rocksdb::ObjectLibrary::Default());
            RegisterStaticEnvs(*rocksdb::ObjectLibrary::Default(), &OpenShared);
-           RegisterLevelSources(*rocksdb::ObjectLibrary::Default());
+           RegisterSteering(*rocksdb::ObjectLibrary::Default());
            return rocksdb::IOStatus::OK();
          })
       .ok();

@@ -3,7 +3,7 @@
 //
 // The life of a database. A driver may call a database only while that exists. RocksDB tells of both ends:
 //
-//   Opened    at the end of DB::Open, through the info log (database_logger.h), on the thread that opens. The database
+//   Opened    at the end of DB::Open, through the info log (opening_database.h), on the thread that opens. The database
 //             is complete. The log's lock may be held, so this only makes an entry and a thread, the starter, which
 //             looks at the options and opens the driver.
 //   Closing   when RocksDB destroys its own handle of the default column family, through
@@ -40,35 +40,27 @@
 // End of the process. If databases are still open when the process ends, their drivers stop before RocksDB's own static
 // objects go. That takes as long as the compactions which run, which are not told to end.
 //
-// What cannot be steered is told in one line, in the database's info log and in Isozone's: see Refusal and Start. A
-// second driver for a column family is refused (column_family_driver.h).
+// What cannot be steered is told in one line, in the database's info log and in Isozone's (Flushed), or not opened
+// (steering_partitioner.h). A second driver for a column family is refused (column_family_driver.h).
 //
 // Thread safety: any thread may call any function. Lock order: the lock of the registry, then that of an entry; no
 // database is called under the former.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
-#include <rocksdb/options.h>
 
-#include "rocksdb/adapter/column_family_driver.h"
+#include "rocksdb/steering/column_family_driver.h"
 
 namespace isozone {
 
 class SteeredDatabases {
  public:
-  static void Opened(rocksdb::DB* db);
+  static void Opened(rocksdb::DB* db, const ColumnFamilyDriverOptions& options);
   static void Closing(const rocksdb::ColumnFamilyHandle* handle);
   // After a flush of a database with a listener that steers. Says in one line, once for a database, what is not
   // steered.
   static void Flushed(rocksdb::DB* db, const rocksdb::FlushJobInfo& info);
-
-  // Why a database is not to be opened with these options, and what to change, because nothing would compact it; empty:
-  // it can be opened.
-  static std::string Refusal(const rocksdb::DBOptions& db_options, const rocksdb::ColumnFamilyOptions& options);
 
   // The driver of `db`; waits for it while the database has just been opened. It lives until the database is closed.
   // Null: the database is not steered.

@@ -6,14 +6,21 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <rocksdb/db.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 #include <rocksdb/status.h>
 
 #include "rocksdb/lsm/steered_shape.h"
 
 namespace isozone {
+
+// The name of Isozone's listener in options, and that of its partitioner.
+inline constexpr const char* kSteeringName = "isozone";
+bool HasListener(const rocksdb::DBOptions& options);
+bool HasPartitioner(const rocksdb::ColumnFamilyOptions& options);
 
 inline constexpr uint32_t kDriverThreadsMax = 64;
 
@@ -24,6 +31,8 @@ uint32_t DriverThreads(const rocksdb::DBOptions& options);
 // compacting it, and what to change; empty: nothing.
 std::string WhyNotDriven(const rocksdb::DBOptions& db_options, const rocksdb::ColumnFamilyOptions& options);
 
+// Why no listener steers a database on that file system, and what to change; empty: one can.
+std::string WhyTablesAreElsewhere(const rocksdb::FileSystem& file_system);
 // InvalidArgument, with what to change, if no driver can compact the column family. `needs_cuts`: a partitioner of
 // outputs is asked for.
 rocksdb::Status CheckCanBeDriven(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family, bool needs_cuts);

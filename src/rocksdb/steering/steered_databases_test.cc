@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/steered_databases.h"
+#include "rocksdb/steering/steered_databases.h"
 
 #include <unistd.h>
 
@@ -29,8 +29,9 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "rocksdb/adapter/database_test_util.h"
-#include "rocksdb/adapter/lsm_level.h"
 #include "rocksdb/adapter/running_job.h"
+#include "rocksdb/steering/steering_listener.h"
+#include "rocksdb/steering/steering_partitioner.h"
 #include "testing/assert_ok.h"
 #include "testing/test_seed.h"
 
@@ -132,7 +133,7 @@ class SteeredDatabasesTest : public testing::Test {
     ASSERT_NE(fs, nullptr);
     fs_ = std::make_shared<MeddlingFileSystem>(std::move(fs));
     env_ = rocksdb::NewCompositeEnv(fs_);
-    static const bool registered = (RegisterLevelSources(*rocksdb::ObjectLibrary::Default()), true);
+    static const bool registered = (RegisterSteering(*rocksdb::ObjectLibrary::Default()), true);
     ASSERT_TRUE(registered);
     Log().sinks().push_back(sink_);
   }
@@ -223,11 +224,11 @@ TEST_F(SteeredDatabasesTest, UnknownPickersAndOptionsAreRefused) {
   EXPECT_THAT(refusal("compaction=ll;speed=9"),
               HasSubstr("no option speed=9; it has compaction=, threads=, t_zone= and dynamic_levels="));
   ISOZONE_EXPECT_OK(Parse("listeners={isozone}", &options));
-  EXPECT_EQ(LevelListener::SteeringIn(options), nullptr);
+  EXPECT_EQ(SteeringListener::In(options), nullptr);
   ISOZONE_EXPECT_OK(Parse("listeners={id=isozone;compaction=none}", &options));
-  EXPECT_EQ(LevelListener::SteeringIn(options), nullptr);
+  EXPECT_EQ(SteeringListener::In(options), nullptr);
   ISOZONE_EXPECT_OK(Parse("listeners={id=isozone;compaction=ll}", &options));
-  EXPECT_NE(LevelListener::SteeringIn(options), nullptr);
+  EXPECT_NE(SteeringListener::In(options), nullptr);
 }
 
 TEST_F(SteeredDatabasesTest, TheOptionsFileOfADatabaseSteersItAgain) {

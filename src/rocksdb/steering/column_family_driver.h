@@ -11,7 +11,7 @@
 // because compactions must not look at prepared values before it can tell which are committed.
 //
 // Threads. As many as asked for. Each picks, marks its inputs busy, compacts without a lock, and reconciles. The DB
-// calls OnFlushCompleted through LevelListener, which only sets a flag (Wake).
+// calls OnFlushCompleted through SteeringListener, which only sets a flag (Wake).
 //
 // The DB must outlive the driver: a program destroys the driver first, and SteeredDatabases stops it when RocksDB tells
 // that the DB closes. That takes as long as the compactions which run.
@@ -51,10 +51,10 @@
 #include <rocksdb/status.h>
 
 #include "base/mutex.h"
-#include "rocksdb/adapter/driver_settings.h"
 #include "rocksdb/adapter/running_job.h"
 #include "rocksdb/lsm/compaction_picker.h"
 #include "rocksdb/lsm/lsm_tree.h"
+#include "rocksdb/steering/driver_settings.h"
 
 namespace isozone {
 

@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/driver_settings.h"
+#include "rocksdb/steering/driver_settings.h"
 
 #include <gtest/gtest.h>
 #include <rocksdb/options.h>

@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/driver_settings.h"
+#include "rocksdb/steering/driver_settings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <rocksdb/comparator.h>
 
 #include "base/log.h"
-#include "rocksdb/adapter/lsm_level.h"
+#include "rocksdb/adapter/uri_file_system.h"
 #include "rocksdb/lsm/lsm_tree.h"
 
 namespace isozone {
@@ -32,6 +32,16 @@ bool IngestsBehind(const rocksdb::DBOptions& db_options, const FamilyOptions& op
 
 }  // namespace
 
+bool HasListener(const rocksdb::DBOptions& options) {
+  return std::any_of(options.listeners.begin(), options.listeners.end(),
+                     [](const auto& listener) { return std::string_view(listener->Name()) == kSteeringName; });
+}
+
+bool HasPartitioner(const rocksdb::ColumnFamilyOptions& options) {
+  return options.sst_partitioner_factory != nullptr &&
+         std::string_view(options.sst_partitioner_factory->Name()) == kSteeringName;
+}
+
 uint32_t DriverThreads(const rocksdb::DBOptions& options) {
   const int jobs = std::max(options.max_background_jobs, 1);
   return static_cast<uint32_t>(std::clamp(jobs - std::max(jobs / 4, 1), 1, static_cast<int>(kDriverThreadsMax)));
@@ -49,6 +59,11 @@ std::string WhyNotDriven(const rocksdb::DBOptions& db_options, const rocksdb::Co
   return "";
 }
 
+std::string WhyTablesAreElsewhere(const rocksdb::FileSystem& file_system) {
+  if (UriFileSystem::IsOurs(file_system)) return "";
+  return "its files are not on Isozone's file system; open it on one, by env={id=isozone://...} or --fs_uri";
+}
+
 rocksdb::Status NotDriven(const rocksdb::ColumnFamilyHandle& column_family, std::string_view why) {
   return rocksdb::Status::InvalidArgument(
       fmt::format("column family '{}' cannot be compacted", column_family.GetName()), why);
@@ -62,10 +77,10 @@ rocksdb::Status CheckCanBeDriven(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* c
   if (const std::string why = WhyNotDriven(options, options); !why.empty()) {
     return NotDriven(*column_family, why);
   }
-  if (!LevelListener::IsIn(options)) {
+  if (!HasListener(options)) {
     return NotDriven(*column_family, "the driver hears of no flush; add listeners={isozone}");
   }
-  if (needs_cuts && !LevelPartitionerFactory::IsIn(options)) {
+  if (needs_cuts && !HasPartitioner(options)) {
     return NotDriven(*column_family, "tables cannot be cut where the picker says; set sst_partitioner_factory=isozone");
   }
   if (IsReadOnly(db, column_family)) return NotDriven(*column_family, "the database is open for reading only");

@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/output_guide.h"
+#include "rocksdb/steering/output_guide.h"
 
 #include <cassert>
 

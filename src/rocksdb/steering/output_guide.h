@@ -5,7 +5,7 @@
 // Short-lived outputs have zones of their own, the T-Zone of LL-compaction (section 3.2, principle 3): they are a
 // cohort (store/zone/cohort.h), one for each column family, whatever their level.
 //
-// The thread makes an OutputGuide and calls CompactFiles with one subcompaction. LevelPartitionerFactory finds the
+// The thread makes an OutputGuide and calls CompactFiles with one subcompaction. SteeringPartitionerFactory finds the
 // guide there and has it asked before each key. RocksDB opens a table for the first key that it adds, right after
 // it has asked; so the guide knows then where that table begins.
 //

@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/steered_databases.h"
+#include "rocksdb/steering/steered_databases.h"
 
 #include <unistd.h>
 
@@ -17,11 +17,9 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "rocksdb/adapter/database_logger.h"
-#include "rocksdb/adapter/lsm_level.h"
-#include "rocksdb/adapter/opening_database.h"
 #include "rocksdb/adapter/status_mapping.h"
 #include "rocksdb/adapter/uri_file_system.h"
+#include "rocksdb/steering/driver_settings.h"
 
 namespace isozone {
 namespace {
@@ -32,14 +30,6 @@ void WarnOf(rocksdb::DB* db, const std::string& line) {
   Log().warn("database {}: {}", db->GetName(), line);
 }
 
-std::string WhyTablesAreElsewhere(const rocksdb::FileSystem& file_system) {
-  if (UriFileSystem::IsOurs(file_system)) return "";
-  return "its files are not on Isozone's file system; open it on one, by env={id=isozone://...} or --fs_uri";
-}
-
-constexpr std::string_view kForeignLog =
-    "its info log is none that Isozone's file system makes, and only that tells when it is open; leave info_log unset, "
-    "or make an isozone::CompactionDriver";
 constexpr std::string_view kNotTold =
     "its info log has not told that it is open; leave info_log unset and the names of files as they are, or make an "
     "isozone::CompactionDriver";
@@ -52,7 +42,7 @@ class SteeredDatabase {
   SteeredDatabase& operator=(const SteeredDatabase&) = delete;
 
   // Before other threads know of it.
-  void BeginToSteer(const SteeringOptions& options) {
+  void BeginToSteer(ColumnFamilyDriverOptions options) {
     told_of_ = true;
     {
       const MutexLock lock(mu_);
@@ -119,27 +109,22 @@ class SteeredDatabase {
  private:
   enum class State : uint8_t { kStarting, kSteady, kStopping, kStopped };
 
-  void Start(const SteeringOptions& options) {
+  void Start(ColumnFamilyDriverOptions options) {
     const rocksdb::DBOptions db_options = db_->GetDBOptions();
-    ColumnFamilyDriverOptions driver_options;
-    driver_options.picker = options.picker;
-    driver_options.threads = options.threads > 0 ? options.threads : DriverThreads(db_options);
-    driver_options.t_zone = options.t_zone;
-    driver_options.dynamic_levels = options.dynamic_levels;
-    driver_options.needs_cuts = false;
+    if (options.threads == 0) options.threads = DriverThreads(db_options);
     rocksdb::ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
     std::unique_ptr<ColumnFamilyDriver> driver;
-    const rocksdb::Status status = ColumnFamilyDriver::Open(db_, family, driver_options, &driver);
+    const rocksdb::Status status = ColumnFamilyDriver::Open(db_, family, options, &driver);
     if (!status.ok()) {
       WarnOf(db_, "the listener cannot steer this database: " + status.ToString());
       return;
     }
-    if (!LevelPartitionerFactory::IsIn(db_->GetOptions(family))) {
+    if (!HasPartitioner(db_->GetOptions(family))) {
       WarnOf(db_, "tables are not cut where the picker says; set sst_partitioner_factory=isozone");
     }
     rocksdb::Info(db_options.info_log,
                   "isozone: compacts column family 'default' as the picker '%s' says, on %u threads",
-                  options.picker.c_str(), driver_options.threads);
+                  options.picker.c_str(), options.threads);
     const MutexLock lock(mu_);
     driver_ = std::move(driver);
   }
@@ -220,19 +205,14 @@ void StopAllAtExit() {
 
 }  // namespace
 
-void SteeredDatabases::Opened(rocksdb::DB* db) {
-  const rocksdb::IOStatus status = WithoutExceptions([db] {
-    const auto options = OpeningDatabase::Take(AbsolutePath(db->GetName()));
-    if (!options || !UriFileSystem::IsOurs(*db->GetFileSystem())) return rocksdb::IOStatus::OK();
-    StopAllAtExit();
-    auto database = std::make_shared<SteeredDatabase>(db);
-    SteeringRegistry& registry = TheDatabases();
-    const MutexLock lock(registry.mu);
-    database->BeginToSteer(*options);
-    registry.databases[db->DefaultColumnFamily()] = std::move(database);
-    return rocksdb::IOStatus::OK();
-  });
-  if (!status.ok()) Log().error("a database is not steered: {}", status.ToString());
+void SteeredDatabases::Opened(rocksdb::DB* db, const ColumnFamilyDriverOptions& options) {
+  if (!UriFileSystem::IsOurs(*db->GetFileSystem())) return;
+  StopAllAtExit();
+  auto database = std::make_shared<SteeredDatabase>(db);
+  SteeringRegistry& registry = TheDatabases();
+  const MutexLock lock(registry.mu);
+  database->BeginToSteer(options);
+  registry.databases[db->DefaultColumnFamily()] = std::move(database);
 }
 
 void SteeredDatabases::Closing(const rocksdb::ColumnFamilyHandle* handle) {
@@ -258,17 +238,6 @@ void SteeredDatabases::Flushed(rocksdb::DB* db, const rocksdb::FlushJobInfo& inf
     database = known;
   }
   database->Flushed(info);
-}
-
-std::string SteeredDatabases::Refusal(const rocksdb::DBOptions& db_options,
-                                      const rocksdb::ColumnFamilyOptions& options) {
-  const LevelListener* const listener = LevelListener::SteeringIn(db_options);
-  if (listener == nullptr || options.compaction_style != rocksdb::kCompactionStyleNone) return "";
-  std::string why = WhyNotDriven(db_options, options);
-  if (why.empty()) why = WhyTablesAreElsewhere(*db_options.env->GetFileSystem());
-  const rocksdb::Logger* const log = db_options.info_log.get();
-  if (why.empty() && log != nullptr && !DatabaseLogger::Is(log)) why = kForeignLog;
-  return why;
 }
 
 ColumnFamilyDriver* SteeredDatabases::DriverOf(rocksdb::DB* db) {

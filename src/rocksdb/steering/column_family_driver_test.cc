@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/column_family_driver.h"
+#include "rocksdb/steering/column_family_driver.h"
 
 #include <unistd.h>
 
@@ -24,9 +24,10 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "rocksdb/adapter/database_test_util.h"
-#include "rocksdb/adapter/lsm_level.h"
 #include "rocksdb/adapter/rocksdb_version.h"
 #include "rocksdb/adapter/running_job.h"
+#include "rocksdb/steering/steering_listener.h"
+#include "rocksdb/steering/steering_partitioner.h"
 #include "testing/test_seed.h"
 
 namespace isozone {
@@ -46,8 +47,8 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
     options_.max_bytes_for_level_multiplier = 4;
     options_.level_compaction_dynamic_level_bytes = false;
     options_.compression = rocksdb::kNoCompression;
-    options_.listeners = {std::make_shared<LevelListener>()};
-    options_.sst_partitioner_factory = std::make_shared<LevelPartitionerFactory>();
+    options_.listeners = {std::make_shared<SteeringListener>()};
+    options_.sst_partitioner_factory = std::make_shared<SteeringPartitionerFactory>();
   }
   void TearDown() override {
     driver_.reset();
@@ -299,7 +300,7 @@ TEST_F(ColumnFamilyDriverTest, HoldsFlushesBackWhileThereIsTooMuchDebt) {
 }
 
 // RocksDB lets a program go on after its flush before it tells the listeners, which may be at any time later.
-class DeafListener : public LevelListener {
+class DeafListener : public SteeringListener {
  public:
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {}
 };

@@ -1,4 +1,4 @@
-#include "rocksdb/adapter/column_family_driver.h"
+#include "rocksdb/steering/column_family_driver.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "rocksdb/adapter/output_guide.h"
 #include "rocksdb/adapter/rocksdb_version.h"
 #include "rocksdb/adapter/status_mapping.h"
 #include "rocksdb/adapter/zoned_file_system.h"
+#include "rocksdb/steering/output_guide.h"
 
 namespace isozone {
 namespace {
