@@ -123,7 +123,10 @@ std::string_view InputWindow::largest() const {
 std::optional<std::string_view> InputWindow::NextKey() const {
   const auto all = tree_.files(level_);
   if (upper_.last == all.size()) return std::nullopt;
-  return tree_.FirstKeyOfWriter(level_, all[upper_.last]->smallest);
+  const std::string_view next = all[upper_.last]->smallest;
+  // When a compaction that writes there has ended, the file with that key may begin where the compaction does.
+  const CompactionPick* const writer = tree_.WriterOf(level_, next, next);
+  return writer == nullptr ? next : writer->smallest;
 }
 
 CompactionPick InputWindow::Pick() const {

@@ -104,14 +104,14 @@ bool LsmTree::Conflicts(const CompactionPick& pick) const {
   });
 }
 
-std::string_view LsmTree::FirstKeyOfWriter(int level, std::string_view key) const {
-  std::string_view first = key;
+const CompactionPick* LsmTree::WriterOf(int level, std::string_view smallest, std::string_view largest) const {
   for (const auto& [job, running] : running_) {
     const CompactionPick& pick = running.pick;
-    if (pick.output_level != level || order_.Less(pick.largest, key)) continue;
-    if (order_.Less(pick.smallest, first)) first = pick.smallest;
+    if (pick.output_level == level && !order_.Less(largest, pick.smallest) && !order_.Less(pick.largest, smallest)) {
+      return &pick;
+    }
   }
-  return first;
+  return nullptr;
 }
 
 // The files exist, are all in the level, and are contiguous there; of level 0, the oldest ones.

@@ -65,9 +65,9 @@ class LsmTree {
 
   // Some input is busy, or it must not run beside one that runs.
   bool Conflicts(const CompactionPick& pick) const;
-  // Where the first file of a level that holds `key`, or lies behind it, may begin when all that runs has ended: at the
-  // beginning of a compaction that writes to the level across `key`, else at `key` itself.
-  std::string_view FirstKeyOfWriter(int level, std::string_view key) const;
+  // The compaction that runs and writes to the level across some key from `smallest` to `largest`; null: none does. Of
+  // one key there is one at most.
+  const CompactionPick* WriterOf(int level, std::string_view smallest, std::string_view largest) const;
   bool busy(const LsmFile& file) const { return entries_.at(file.number).job != 0; }
 
   // By key; of level 0 the oldest first.

@@ -154,10 +154,24 @@ TEST(LsmTreeTest, CompactionsThatWouldDisturbEachOtherConflict) {
   // Newer data would sink below what is being written to level 2.
   EXPECT_TRUE(tree.Conflicts(PickFiles({{1, {7}}}, 3, "e-f")));
   EXPECT_TRUE(tree.Conflicts(both));
-  EXPECT_EQ("a", tree.FirstKeyOfWriter(2, "f"));
-  EXPECT_EQ("p", tree.FirstKeyOfWriter(2, "p"));
   ASSERT_TRUE(tree.Abandon(*job).ok());
   EXPECT_FALSE(tree.Conflicts(PickFiles({{1, {7}}}, 2, "e-f")));
+}
+
+TEST(LsmTreeTest, TheWriterOfARangeIsFound) {
+  LsmTree tree(OnlyLevel(1));
+  AddFiles(tree, {{1, 1, "a-f"}, {1, 2, "h-k"}, {2, 3, "c-d"}});
+  const CompactionPick pick = PickFiles({{1, {1}}, {2, {3}}}, 2, "a-f");
+  const auto job = tree.Begin(pick);
+  ASSERT_TRUE(job.ok());
+  const CompactionPick* const writer = tree.WriterOf(2, "f", "g");
+  ASSERT_NE(nullptr, writer);
+  EXPECT_EQ(pick, *writer);
+  EXPECT_EQ(writer, tree.WriterOf(2, "c", "c"));
+  EXPECT_EQ(nullptr, tree.WriterOf(1, "f", "g"));
+  EXPECT_EQ(nullptr, tree.WriterOf(2, "g", "p"));
+  ASSERT_TRUE(tree.Abandon(*job).ok());
+  EXPECT_EQ(nullptr, tree.WriterOf(2, "f", "g"));
 }
 
 TEST(LsmTreeTest, OutputsOfAnotherCompactionMayComeBetweenInputs) {

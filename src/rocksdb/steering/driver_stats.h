@@ -1,0 +1,36 @@
+// What a ColumnFamilyDriver has done. Thread safety: a value.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace isozone {
+
+struct ColumnFamilyDriverStats {
+  uint64_t compactions = 0;
+  uint64_t refused = 0;  // picked from an older view of the tree, and picked anew
+  uint64_t failed = 0;
+  uint64_t tables_moved = 0;       // to another level, and not written anew
+  uint64_t bytes_read = 0;         // of inputs
+  uint64_t bytes_written = 0;      // of outputs
+  uint64_t short_lived_bytes = 0;  // of these, of outputs that the picker called short-lived
+  uint64_t t_zones_most = 0;       // zones of the T-Zone of one column family, looked at after each compaction
+  uint64_t t_zones_sum = 0;        // of what was looked at; its mean, by compactions, is of one column family, too
+  uint64_t held_flushes = 0;       // that had to wait for compactions
+
+  ColumnFamilyDriverStats& operator+=(const ColumnFamilyDriverStats& other) {
+    compactions += other.compactions;
+    refused += other.refused;
+    failed += other.failed;
+    tables_moved += other.tables_moved;
+    bytes_read += other.bytes_read;
+    bytes_written += other.bytes_written;
+    short_lived_bytes += other.short_lived_bytes;
+    t_zones_most = std::max(t_zones_most, other.t_zones_most);
+    t_zones_sum += other.t_zones_sum;
+    held_flushes += other.held_flushes;
+    return *this;
+  }
+};
+
+}  // namespace isozone

@@ -1,0 +1,17 @@
+// The compaction pointers of a column family in a file of the database's folder, which RocksDB leaves alone.
+#pragma once
+
+#include <string>
+
+#include <rocksdb/file_system.h>
+
+#include "rocksdb/lsm/compaction_pointers.h"
+
+namespace isozone {
+
+// None if there is no such file. If it cannot be used, a line in Isozone's log says why.
+CompactionPointers LoadPointers(rocksdb::FileSystem& fs, const std::string& path);
+// Replaces the file as a whole, so that there is always a complete one. Not on two threads at a time.
+void StorePointers(rocksdb::FileSystem& fs, const std::string& path, const CompactionPointers& pointers);
+
+}  // namespace isozone
