@@ -28,9 +28,10 @@ void Opened(rocksdb::DB* db) {
   if (!status.ok()) Log().error("a database is not steered: {}", status.ToString());
 }
 
-class WatchedLogger : public rocksdb::Logger {
+class WatchedLogger : public rocksdb::LoggerWrapper {
  public:
-  explicit WatchedLogger(std::shared_ptr<rocksdb::Logger> target) : target_(std::move(target)) {
+  explicit WatchedLogger(std::shared_ptr<rocksdb::Logger> target)
+      : LoggerWrapper(target.get()), target_(std::move(target)) {
     const MutexLock lock(AllOfThem().mu);
     AllOfThem().loggers.insert(this);
   }
@@ -43,7 +44,6 @@ class WatchedLogger : public rocksdb::Logger {
     return AllOfThem().loggers.contains(logger);
   }
 
-  rocksdb::Status Close() override { return target_->Close(); }
   void LogHeader(const char* format, va_list arguments) override {
     Look(format, arguments);
     target_->LogHeader(format, arguments);
@@ -56,10 +56,6 @@ class WatchedLogger : public rocksdb::Logger {
     Look(format, arguments);
     target_->Logv(level, format, arguments);
   }
-  size_t GetLogFileSize() const override { return target_->GetLogFileSize(); }
-  void Flush() override { target_->Flush(); }
-  rocksdb::InfoLogLevel GetInfoLogLevel() const override { return target_->GetInfoLogLevel(); }
-  void SetInfoLogLevel(rocksdb::InfoLogLevel level) override { target_->SetInfoLogLevel(level); }
 
  private:
   struct All {

@@ -26,15 +26,9 @@ std::string AsJson(const ColumnFamilyDriverStats& stats) {
       .dump();
 }
 
-class DriverOfAll : public CompactionDriver {
+class Drivers : public CompactionDriver {
  public:
-  rocksdb::Status Add(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
-                      const ColumnFamilyDriverOptions& options) {
-    std::unique_ptr<ColumnFamilyDriver> driver;
-    rocksdb::Status status = ColumnFamilyDriver::Open(db, column_family, options, &driver);
-    if (status.ok()) drivers_.push_back(std::move(driver));
-    return status;
-  }
+  void Add(std::shared_ptr<ColumnFamilyDriver> driver) { drivers_.push_back(std::move(driver)); }
 
   rocksdb::Status WaitUntilIdle() override {
     for (const auto& driver : drivers_) {
@@ -51,17 +45,7 @@ class DriverOfAll : public CompactionDriver {
   }
 
  private:
-  std::vector<std::unique_ptr<ColumnFamilyDriver>> drivers_;
-};
-
-class DriverOfListener : public CompactionDriver {
- public:
-  explicit DriverOfListener(ColumnFamilyDriver& driver) : driver_(driver) {}
-  rocksdb::Status WaitUntilIdle() override { return driver_.WaitUntilIdle(); }
-  std::string Stats() const override { return AsJson(driver_.Stats()); }
-
- private:
-  ColumnFamilyDriver& driver_;
+  std::vector<std::shared_ptr<ColumnFamilyDriver>> drivers_;
 };
 
 }  // namespace
@@ -76,17 +60,20 @@ rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
   const rocksdb::IOStatus thrown = WithoutExceptions([&] {
     result->reset();
     (void)SteeredDatabases::DriverOf(db);  // that of a listener is the first, however short a time ago `db` was opened
-    auto driver = std::make_unique<DriverOfAll>();
+    auto drivers = std::make_unique<Drivers>();
     const uint32_t threads = options.threads > 0 ? options.threads : DriverThreads(db->GetDBOptions());
     for (rocksdb::ColumnFamilyHandle* column_family : column_families) {
-      status = driver->Add(db, column_family,
-                           {.picker = options.picker,
-                            .threads = threads,
-                            .t_zone = options.t_zone,
-                            .dynamic_levels = options.dynamic_levels});
+      std::unique_ptr<ColumnFamilyDriver> driver;
+      status = ColumnFamilyDriver::Open(db, column_family,
+                                        {.picker = options.picker,
+                                         .threads = threads,
+                                         .t_zone = options.t_zone,
+                                         .dynamic_levels = options.dynamic_levels},
+                                        &driver);
       if (!status.ok()) return rocksdb::IOStatus::OK();
+      drivers->Add(std::move(driver));
     }
-    *result = std::move(driver);
+    *result = std::move(drivers);
     return rocksdb::IOStatus::OK();
   });
   return thrown.ok() ? status : rocksdb::Status(thrown);
@@ -97,7 +84,9 @@ rocksdb::Status CompactionDriver::Find(rocksdb::DB* db, std::unique_ptr<Compacti
     result->reset();
     ColumnFamilyDriver* const driver = SteeredDatabases::DriverOf(db);
     if (driver == nullptr) return rocksdb::IOStatus::NotFound("no listener steers the database");
-    *result = std::make_unique<DriverOfListener>(*driver);
+    auto drivers = std::make_unique<Drivers>();
+    drivers->Add({driver, [](ColumnFamilyDriver*) {}});  // it belongs to the database
+    *result = std::move(drivers);
     return rocksdb::IOStatus::OK();
   });
 }

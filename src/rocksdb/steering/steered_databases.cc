@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -42,55 +43,45 @@ class SteeredDatabase {
   SteeredDatabase& operator=(const SteeredDatabase&) = delete;
 
   // Before other threads know of it.
-  void BeginToSteer(ColumnFamilyDriverOptions options) {
+  void BeginToSteer(const ColumnFamilyDriverOptions& options) {
     told_of_ = true;
-    {
-      const MutexLock lock(mu_);
-      state_ = State::kStarting;
-    }
     auto starter = StartThread("the compactions of a database", [this, options] {
       const rocksdb::IOStatus status = WithoutExceptions([&] {
         Start(options);
         return rocksdb::IOStatus::OK();
       });
       if (!status.ok()) Log().error("a database is not steered: {}", status.ToString());
-      const MutexLock lock(mu_);
-      state_ = State::kSteady;
-      changed_.SignalAll();
     });
     if (starter.ok()) {
       starter_ = std::move(starter).value();
-      return;
+    } else {
+      Log().error("a database is not steered: {}", starter.status().message());
     }
-    Log().error("a database is not steered: {}", starter.status().message());
-    const MutexLock lock(mu_);
-    state_ = State::kSteady;
   }
 
   // Returns when no thread of the driver is left, whoever else may be stopping it.
   void Stop() {
-    {
-      const MutexLock lock(mu_);
-      while (state_ == State::kStarting || state_ == State::kStopping) changed_.Wait(mu_);
-      if (state_ == State::kStopped) return;
-      state_ = State::kStopping;
-    }
-    if (starter_.joinable()) starter_.join();
-    StopDriver();
-    const MutexLock lock(mu_);
-    state_ = State::kStopped;
-    changed_.SignalAll();
+    std::call_once(stop_, [this] {
+      if (Driver() == nullptr) return;
+      driver_->Stop();
+      const ColumnFamilyDriverStats stats = driver_->Stats();
+      const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+      rocksdb::Info(db_->GetDBOptions().info_log,
+                    "isozone: %llu compactions, %llu refused, %llu failed, %llu bytes read, %llu bytes written",
+                    number(stats.compactions), number(stats.refused), number(stats.failed), number(stats.bytes_read),
+                    number(stats.bytes_written));
+    });
   }
 
   void Flushed(const rocksdb::FlushJobInfo& info) {
     if (!told_of_) {
-      SayOnce([this] {
+      std::call_once(said_, [this] {
         std::string why = WhyTablesAreElsewhere(*db_->GetFileSystem());
         if (why.empty()) why = kNotTold;
         WarnOf(db_, "the listener cannot steer this database: " + why);
       });
     } else if (info.cf_id != 0) {
-      SayOnce([&] {
+      std::call_once(said_, [&] {
         rocksdb::Info(db_->GetDBOptions().info_log,
                       "isozone: the listener steers column family 'default' alone; '%s' and others keep RocksDB's own "
                       "compaction, so they must not have compaction_style=kCompactionStyleNone",
@@ -99,22 +90,20 @@ class SteeredDatabase {
     }
   }
 
-  // The driver; null: it has none. It stays until the database is closed.
+  // The driver; null: it has none. It does not compact any more once it has been stopped.
   ColumnFamilyDriver* Driver() {
-    const MutexLock lock(mu_);
-    while (state_ == State::kStarting) changed_.Wait(mu_);
+    std::call_once(started_, [this] {
+      if (starter_.joinable()) starter_.join();
+    });
     return driver_.get();
   }
 
  private:
-  enum class State : uint8_t { kStarting, kSteady, kStopping, kStopped };
-
   void Start(ColumnFamilyDriverOptions options) {
     const rocksdb::DBOptions db_options = db_->GetDBOptions();
     if (options.threads == 0) options.threads = DriverThreads(db_options);
     rocksdb::ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
-    std::unique_ptr<ColumnFamilyDriver> driver;
-    const rocksdb::Status status = ColumnFamilyDriver::Open(db_, family, options, &driver);
+    const rocksdb::Status status = ColumnFamilyDriver::Open(db_, family, options, &driver_);
     if (!status.ok()) {
       WarnOf(db_, "the listener cannot steer this database: " + status.ToString());
       return;
@@ -125,44 +114,15 @@ class SteeredDatabase {
     rocksdb::Info(db_options.info_log,
                   "isozone: compacts column family 'default' as the picker '%s' says, on %u threads",
                   options.picker.c_str(), options.threads);
-    const MutexLock lock(mu_);
-    driver_ = std::move(driver);
-  }
-
-  void StopDriver() {
-    std::unique_ptr<ColumnFamilyDriver> driver;
-    {
-      const MutexLock lock(mu_);
-      driver = std::move(driver_);
-    }
-    if (driver == nullptr) return;
-    driver->Stop();
-    const ColumnFamilyDriverStats stats = driver->Stats();
-    const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-    rocksdb::Info(db_->GetDBOptions().info_log,
-                  "isozone: %llu compactions, %llu refused, %llu failed, %llu bytes read, %llu bytes written",
-                  number(stats.compactions), number(stats.refused), number(stats.failed), number(stats.bytes_read),
-                  number(stats.bytes_written));
-  }
-
-  template <typename Say>
-  void SayOnce(Say&& say) {
-    {
-      const MutexLock lock(mu_);
-      if (std::exchange(said_, true)) return;
-    }
-    say();
   }
 
   rocksdb::DB* const db_;
-  bool told_of_ = false;  // set before other threads know of this
-  std::thread starter_;   // touched by BeginToSteer and Stop only
-
-  Mutex mu_;
-  CondVar changed_;  // for all: state_ has changed
-  State state_ ISOZONE_GUARDED_BY(mu_) = State::kSteady;
-  bool said_ ISOZONE_GUARDED_BY(mu_) = false;
-  std::unique_ptr<ColumnFamilyDriver> driver_ ISOZONE_GUARDED_BY(mu_);
+  bool told_of_ = false;                        // set before other threads know of this
+  std::thread starter_;                         // set before other threads know of this
+  std::unique_ptr<ColumnFamilyDriver> driver_;  // set by the starter, which Driver awaits
+  std::once_flag started_;
+  std::once_flag stop_;
+  std::once_flag said_;  // what is not steered
 };
 
 struct SteeringRegistry {
@@ -174,13 +134,6 @@ struct SteeringRegistry {
 SteeringRegistry& TheDatabases() {
   static SteeringRegistry& registry = *new SteeringRegistry;
   return registry;
-}
-
-std::shared_ptr<SteeredDatabase> FindDatabase(rocksdb::DB* db) {
-  SteeringRegistry& registry = TheDatabases();
-  const MutexLock lock(registry.mu);
-  const auto found = registry.databases.find(db->GetRootDB()->DefaultColumnFamily());
-  return found == registry.databases.end() ? nullptr : found->second;
 }
 
 // They stay known, so that a thread which closes one now waits for its end here.
@@ -241,8 +194,15 @@ void SteeredDatabases::Flushed(rocksdb::DB* db, const rocksdb::FlushJobInfo& inf
 }
 
 ColumnFamilyDriver* SteeredDatabases::DriverOf(rocksdb::DB* db) {
-  const auto database = FindDatabase(db);
-  return database == nullptr ? nullptr : database->Driver();
+  std::shared_ptr<SteeredDatabase> database;
+  {
+    SteeringRegistry& registry = TheDatabases();
+    const MutexLock lock(registry.mu);
+    const auto found = registry.databases.find(db->GetRootDB()->DefaultColumnFamily());
+    if (found == registry.databases.end()) return nullptr;
+    database = found->second;
+  }
+  return database->Driver();
 }
 
 }  // namespace isozone

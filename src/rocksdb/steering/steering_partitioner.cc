@@ -42,6 +42,14 @@ std::string Refusal(const rocksdb::DBOptions& db_options, const rocksdb::ColumnF
          "unset, or make an isozone::CompactionDriver";
 }
 
+template <typename Base, typename Kind>
+void Register(rocksdb::ObjectLibrary& library) {
+  library.AddFactory<Base>(Kind::kClassName(), [](const std::string&, std::unique_ptr<Base>* guard, std::string*) {
+    *guard = std::make_unique<Kind>();
+    return guard->get();
+  });
+}
+
 }  // namespace
 
 rocksdb::Status SteeringPartitionerFactory::ValidateOptions(const rocksdb::DBOptions& db_options,
@@ -65,18 +73,8 @@ std::unique_ptr<rocksdb::SstPartitioner> SteeringPartitionerFactory::CreateParti
 }
 
 void RegisterSteering(rocksdb::ObjectLibrary& library) {
-  library.AddFactory<rocksdb::EventListener>(
-      SteeringListener::kClassName(),
-      [](const std::string&, std::unique_ptr<rocksdb::EventListener>* guard, std::string*) {
-        *guard = std::make_unique<SteeringListener>();
-        return guard->get();
-      });
-  library.AddFactory<rocksdb::SstPartitionerFactory>(
-      SteeringPartitionerFactory::kClassName(),
-      [](const std::string&, std::unique_ptr<rocksdb::SstPartitionerFactory>* guard, std::string*) {
-        *guard = std::make_unique<SteeringPartitionerFactory>();
-        return guard->get();
-      });
+  Register<rocksdb::EventListener, SteeringListener>(library);
+  Register<rocksdb::SstPartitionerFactory, SteeringPartitionerFactory>(library);
 }
 
 }  // namespace isozone
