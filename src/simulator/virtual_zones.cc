@@ -91,7 +91,7 @@ Status VirtualZones::NothingLeft(Lack lack) const {
 }
 
 std::optional<int64_t> VirtualZones::BeginWrite(ZoneGrant& grant, uint64_t file, uint64_t bytes) {
-  if (!allocator_.BeginWrite(grant)) return std::nullopt;
+  if (!grant.state->BeginWrite()) return std::nullopt;
   allocator_.ledger().table.Edit(grant.zone)->AddLive(bytes);
   auto& pieces = pieces_[grant.zone.value()];
   auto& places = files_.at(file).places;
@@ -107,7 +107,7 @@ std::optional<int64_t> VirtualZones::BeginWrite(ZoneGrant& grant, uint64_t file,
   }
   grant.write_pointer += bytes;
   const int64_t ends_ns = times_.Write(loop_.now_ns(), grant.zone, bytes);
-  Start({.ends_ns = ends_ns, .zone = grant.zone, .op = DeviceOp::kWrite, .lease_id = grant.lease_id, .bytes = bytes});
+  Start({.ends_ns = ends_ns, .zone = grant.zone, .op = DeviceOp::kWrite, .lease = grant.state, .bytes = bytes});
   return ends_ns;
 }
 
@@ -199,7 +199,8 @@ void VirtualZones::CatchUp() {
 void VirtualZones::End(const Command& command) {
   switch (command.op) {
     case DeviceOp::kWrite:
-      allocator_.EndWrite({.zone = command.zone, .lease_id = command.lease_id}, command.bytes);
+      // What is written lives from its beginning on: its file may be removed before its end.
+      allocator_.EndWrite({.zone = command.zone, .state = command.lease}, command.bytes, /*live=*/0);
       break;
     case DeviceOp::kReset:
       allocator_.upkeep().NoteReset(command.zone);

@@ -114,7 +114,7 @@ class VirtualZones final : public Actor {
     uint64_t order = 0;
     ZoneId zone;
     DeviceOp op = DeviceOp::kReset;
-    uint64_t lease_id = 0;                        // of a write
+    std::shared_ptr<LeaseState> lease = {};       // of a write
     uint64_t bytes = 0;                           // the same
     bool operator<(const Command& other) const {  // the first one is on top
       return ends_ns != other.ends_ns ? ends_ns > other.ends_ns : order > other.order;

@@ -59,7 +59,7 @@ std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
     runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}, table});
     known += extent.length;
   }
-  if (known != context_.pool->collected().Live(zone)) return {};
+  if (known != context_.pool->Live(zone)) return {};
   std::sort(runs.begin(), runs.end(), [](const GcRun& a, const GcRun& b) { return a.from < b.from; });
   return runs;
 }
@@ -105,7 +105,7 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
     for (const ExtentMove& move : of_file.moves) {
       const ZoneId zone = context_.geometry().ZoneOf(move.to);
       if (heats.contains(zone)) continue;
-      const ZoneHeat heat = context_.pool->collected().Heat(zone);
+      const ZoneHeat heat = context_.pool->Heat(zone);
       if (heat != HeatOf(context_.state.device().heats, zone)) heats.emplace(zone, heat);
     }
   }

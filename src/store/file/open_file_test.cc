@@ -87,7 +87,7 @@ class OldPlaces {
   std::string Released() const {
     std::string released;
     std::ranges::copy_if(names_, std::back_inserter(released),
-                         [this](char name) { return pool_->collected().Live(ZoneOf(name)) == 0; });
+                         [this](char name) { return pool_->Live(ZoneOf(name)) == 0; });
     return released;
   }
 

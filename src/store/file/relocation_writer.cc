@@ -35,7 +35,7 @@ RelocationWriter::RelocationWriter(MountContext& context, bool confined)
 
 Status RelocationWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
   // Another writer may get a zone as soon as it is let go half full, and the collector might then be left without any.
-  if (data != data_ && (confined_ || context_.pool->collected().Space().empty_zones > 0)) lanes_.Clear();
+  if (data != data_ && (confined_ || context_.pool->collected().Look().empty_zones > 0)) lanes_.Clear();
   data_ = data;
   lanes_.SetDataClass(data);
   CutIntoUnits(blocks);

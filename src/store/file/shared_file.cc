@@ -181,7 +181,7 @@ Status SharedFile::BecomeData() {
     ISOZONE_RETURN_IF_ERROR(context_.Commit({&op, 1}).status());
     SpaceClaim space = SpaceClaim::FromMetadata(*context_.pool, frames);
     space.Split(payloads).ToMetadata();
-    for (const auto& [zone, bytes] : payloads) context_.pool->collected().NoteHasData(zone);
+    for (const auto& [zone, bytes] : payloads) context_.pool->NoteHasData(zone);
     file_->Move({}, std::move(space));
   }
   file_->NoteIsData();

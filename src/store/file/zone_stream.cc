@@ -54,13 +54,11 @@ void ZoneStream::Release() { LeaveZone(); }
 
 bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable) {
   if (io_class_ == IoClass::kFlush) context_.pool->PaceFlush(blocks.size());
-  const ZoneId zone = lease_.zone();
   const DeviceOffset where = lease_.held() ? lease_.next() : DeviceOffset(0);
-  if (!lease_.BeginWrite()) {
+  if (!lease_.BeginWrite(live)) {
     LeaveZone();
     return false;
   }
-  space_ = SpaceClaim(*context_.pool, zone, live);
   in_flight_ = true;
   latch_.Add();
   request_.io_class = io_class_;
@@ -87,7 +85,7 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   latch_.Wait();
   in_flight_ = false;
   const DeviceStatus device_status = request_.device.status;
-  lease_.Settle(request_.device.length, device_status);
+  space_ = lease_.Settle(request_.device.length, device_status);
   if (device_status == DeviceStatus::kSuccess) {
     volatile_here_ = !request_.device.fua;  // after it, nothing before it is volatile either: see Start
     failures_ = 0;
@@ -95,7 +93,6 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
     if (use_ == ZoneUse::kData && lease_.room() == 0) LeaveZone();
     return Outcome::kWritten;
   }
-  space_.Release();
   LeaveZone();
   if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
       IsForLack(device_status) || ++failures_ >= kMaxAttempts) {

@@ -106,7 +106,7 @@ class ZoneStream {
   int failures_ = 0;                 // in a row
 
   bool in_flight_ = false;  // request_ is, or is done and waits for Finish
-  SpaceClaim space_;        // of request_
+  SpaceClaim space_;        // of the last write, until TakeSpace
   IoRequest request_;
   Latch latch_;  // request_; the last, so that it is waited for first
 };

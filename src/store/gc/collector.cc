@@ -165,7 +165,7 @@ Collector::SettingPtr Collector::AwaitRound() {
         continue;
       }
     }
-    const GcSpace space = zones_.Space();
+    const GcSpace space = zones_.Look();
     const MutexLock lock(mu_);
     state_.Consider(space);
   }
@@ -266,7 +266,7 @@ CollectorStep Collector::Proceed() {
       }
     }
     if (step.kind == CollectorStep::Kind::kLook) {
-      const GcSpace space = zones_.Space();
+      const GcSpace space = zones_.Look();
       const MutexLock lock(mu_);
       state_.SpaceIs(space, clock_.NowNs());
     } else if (step.kind == CollectorStep::Kind::kList) {
@@ -283,7 +283,7 @@ GcPlan Collector::Plan(bool all) const {
   const SettingPtr now = setting();
   GcPlan plan;
   plan.scheme = now->options.scheme;
-  plan.space = zones_.Space();
+  plan.space = zones_.Look();
   std::vector<GcCandidate> candidates = Candidates();
   {
     const MutexLock lock(mu_);

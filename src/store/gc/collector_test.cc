@@ -57,7 +57,7 @@ TEST_F(CollectorTest, StopsBetweenWindows) {
   EXPECT_EQ(calls, 1u);
   EXPECT_EQ(done->bytes_read, 2 * kBlock) << "the window that was read ahead, and no more";
   EXPECT_EQ(done->bytes_copied, 0u) << "all of a victim, or nothing";
-  EXPECT_EQ(store_.Space().empty_zones, kZones - 1) << "the zone of the copies is reset";
+  EXPECT_EQ(store_.Look().empty_zones, kZones - 1) << "the zone of the copies is reset";
   EXPECT_EQ(done->zones, 0u);
   EXPECT_FALSE(store_.IsEmpty(0));
   EXPECT_THAT(store_.gained, ElementsAre(true)) << "who waits for space has not heard the last of it";
@@ -74,7 +74,7 @@ TEST_F(CollectorTest, CollectsUntilSoMuchIsFree) {
   EXPECT_EQ(collector->Stats().rounds, 0u);
   const auto done = collector->Run(40, {});
   ASSERT_TRUE(done.ok());
-  EXPECT_GE(store_.Space().free_percent(), 40);
+  EXPECT_GE(store_.Look().free_percent(), 40);
   EXPECT_LT(done->zones, 12u);
   store_.ExpectIntact();
 }
@@ -102,7 +102,7 @@ TEST_F(CollectorTest, PlansWhatItWouldDo) {
   store_.free_percent = 1;
   plan = collector->Plan(/*all=*/false);
   EXPECT_EQ(plan.urgency, 1);
-  EXPECT_EQ(plan.space.free_percent(), store_.Space().free_percent());
+  EXPECT_EQ(plan.space.free_percent(), store_.Look().free_percent());
   EXPECT_EQ(plan.victims.size(), 2u);
   EXPECT_FALSE(store_.IsEmpty(0)) << "a plan moves nothing";
 }
@@ -223,7 +223,7 @@ TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
     });
     for (uint32_t zone = 0; zone < kZones; ++zone) {
       if (store_.IsEmpty(zone)) store_.Fill(zone, {{200 + zone, 0, kBlock}});
-      if (store_.Space().empty_zones < 3) break;
+      if (store_.Look().empty_zones < 3) break;
     }
     const auto collector = Make(OneAtATime(scheme));
     ISOZONE_ASSERT_OK(collector->Start());
@@ -285,7 +285,7 @@ TEST_F(ConfinedCollectorTest, MovesTablesIntoZonesThatAreOpen) {
   EXPECT_THAT(store_.ZonesOf(1), ElementsAre(2u));
   EXPECT_THAT(store_.ZonesOf(2), ElementsAre(1u));
   EXPECT_THAT(store_.ZonesOf(3), ElementsAre(2u)) << "its zone is not full";
-  EXPECT_EQ(store_.Space().empty_zones, kZones - 2);
+  EXPECT_EQ(store_.Look().empty_zones, kZones - 2);
   store_.ExpectIntact();
 }
 

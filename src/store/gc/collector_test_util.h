@@ -141,7 +141,7 @@ class FakeStore final : public GcZones, public GcFiles {
   }
 
   // --- GcZones ---
-  GcSpace Space() const override {
+  GcSpace Look() const override {
     const std::lock_guard lock(mu_);
     GcSpace space;
     space.zones = kZones;

@@ -1,5 +1,5 @@
 // What the collector needs of a file system. GcZones says where there is space and who waits for it; GcFiles says what
-// lives in a zone, and moves it. The file system implements both (store/space/collected_zones.h,
+// lives in a zone, and moves it. The file system implements both (store/space/zone_pool.h,
 // store/file/collected_files.h); tests implement them in memory. So the collector knows nothing of names, journals and
 // leases.
 //
@@ -62,7 +62,7 @@ class GcZones {
  public:
   virtual ~GcZones() = default;
 
-  virtual GcSpace Space() const = 0;
+  virtual GcSpace Look() const = 0;
   // `valid` is in bytes. GcFiles::CountBlocks converts it to whole blocks.
   virtual std::vector<GcCandidate> Candidates() const = 0;
 

@@ -215,7 +215,7 @@ TEST_F(ZoneCopierTest, WithoutSpaceAVictimStaysAsItWas) {
   EXPECT_EQ(collector->Stats().copies.bytes_copied, 0u);
   EXPECT_EQ(store_.given_up, kBlock);
   EXPECT_THAT(store_.ZonesOf(1), ElementsAre(0u));
-  EXPECT_EQ(store_.Space().empty_zones, kZones - 1) << "the zone of the copy is reset";
+  EXPECT_EQ(store_.Look().empty_zones, kZones - 1) << "the zone of the copy is reset";
   store_.ExpectIntact();
   EXPECT_THAT(store_.gained, ElementsAre(false));
   store_.writes_before_no_space = -1;

@@ -19,8 +19,8 @@
 // anew in the same way.
 //
 // Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the
-// pool (`MetadataZones::Reserve`). Commit refuses a change for which these would not be enough, before anything is
-// done, so that every copy can be written again at any time, however full the device is.
+// pool (`ZonePool::ReserveForMetadata`). Commit refuses a change for which these would not be enough, before anything
+// is done, so that every copy can be written again at any time, however full the device is.
 //
 // Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the
 // others go on, and say so in their next batch, before anything is acknowledged. When the last one fails that latches:

@@ -132,7 +132,7 @@ void JournalCopies::Release(Log log) {
   const std::vector<ZoneId> zones = log->zones();
   const MutexUnlock unlock(mu);
   log.reset();
-  for (const ZoneId zone : zones) pool.metadata().Release(zone);
+  for (const ZoneId zone : zones) pool.ReleaseMetadata(zone);
 }
 
 Status JournalCopies::Latch(const Status& cause) {

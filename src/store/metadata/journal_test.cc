@@ -293,7 +293,7 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   for (ZoneLease& lease : hoard) {
     const ZoneId zone = lease.zone();
     lease.Release();
-    store->pool().metadata().Release(zone);
+    store->pool().ReleaseMetadata(zone);
   }
   ISOZONE_ASSERT_OK(store->SyncAll());
   ISOZONE_ASSERT_OK(store->journal().Checkpoint());

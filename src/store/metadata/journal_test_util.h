@@ -117,7 +117,7 @@ class Store {
     options.metadata_copies = store->found_.copies_wanted;
     options.groups = std::move(groups);
     ISOZONE_ASSIGN_OR_RETURN(store->pool_, ZonePool::Create(device, std::move(options)));
-    for (const ZoneId zone : store->found_.zones) ISOZONE_RETURN_IF_ERROR(store->pool_->adopted().SetMetadata(zone));
+    for (const ZoneId zone : store->found_.zones) ISOZONE_RETURN_IF_ERROR(store->pool_->AdoptMetadata(zone));
     {
       // As long as this lock is held, no copy is begun.
       const MutexLock lock(store->namespace_mutex_);
@@ -127,7 +127,7 @@ class Store {
       for (const ZoneId zone : taken) store->pool_->AddLive(zone, device.geometry().zone_capacity);
       // No data lies in the zones that the files of this state name.
       const auto named = NamedZones(device.geometry(), MetadataState(device.geometry()), store->found_.zones);
-      store->pool_->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+      store->pool_->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     }
     if (seal) seal(*store);
     EXPECT_TRUE(store->pool_->Start().ok());
@@ -208,12 +208,13 @@ class JournalTest : public testing::Test {
     EXPECT_TRUE(store.ok()) << store.status().ToString();
     return store.ok() ? std::move(*store) : nullptr;
   }
-  static void WriteWhole(ZonedDevice& device, ZoneLease& lease) {
+  // Of what is written, `live` bytes are of files.
+  static void WriteWhole(ZonedDevice& device, ZoneLease& lease, uint64_t live) {
     AlignedBuffer blocks(lease.room());
-    ASSERT_TRUE(lease.BeginWrite());
+    ASSERT_TRUE(lease.BeginWrite(live));
     ASSERT_EQ(WriteDurably(device, lease.next(), blocks.span()), DeviceStatus::kSuccess);
     lease.CompleteWrite(blocks.size(), DeviceStatus::kSuccess);
-    lease.Settle(blocks.size(), DeviceStatus::kSuccess);
+    lease.Settle(blocks.size(), DeviceStatus::kSuccess).ToMetadata();
   }
   // Fills the zones that data, logs and the collector may have, and returns those zones. Only metadata has zones left
   // then.
@@ -223,9 +224,7 @@ class JournalTest : public testing::Test {
       for (;;) {
         auto lease = store.pool().Acquire(request);
         if (!lease.ok()) break;
-        const uint64_t bytes = lease->room();
-        WriteWhole(*device_, *lease);
-        store.pool().AddLive(lease->zone(), bytes);
+        WriteWhole(*device_, *lease, /*live=*/lease->room());
         taken.insert(lease->zone());
       }
     }
@@ -234,9 +233,9 @@ class JournalTest : public testing::Test {
   // Takes all zones that metadata can have, and fills them.
   void HoardMetadataZones(Store& store, std::vector<ZoneLease>& hoard) {
     for (;;) {
-      auto lease = store.pool().metadata().Acquire({});
+      auto lease = store.pool().AcquireForMetadata({});
       if (!lease.ok()) return;
-      WriteWhole(*device_, *lease);
+      WriteWhole(*device_, *lease, /*live=*/0);
       hoard.push_back(std::move(*lease));
     }
   }

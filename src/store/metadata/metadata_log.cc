@@ -69,7 +69,7 @@ Result<std::unique_ptr<MetadataLog>> MetadataLog::Resume(ZonedDevice& device, Zo
     return log;
   }
   if (full) return log;
-  ISOZONE_ASSIGN_OR_RETURN(log->lease_, pool.metadata().Reopen(last));
+  ISOZONE_ASSIGN_OR_RETURN(log->lease_, pool.Reopen(last));
   log->room_here_ = log->lease_.room();
   return log;
 }
@@ -77,7 +77,7 @@ Result<std::unique_ptr<MetadataLog>> MetadataLog::Resume(ZonedDevice& device, Zo
 Status MetadataLog::Begin(uint32_t zones, std::vector<ZoneId> apart_from) {
   apart_from_ = std::move(apart_from);
   zones_wanted_ = zones;
-  ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.metadata().Acquire(apart_from_));
+  ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.AcquireForMetadata(apart_from_));
   superblock_.zone = lease_.zone();
   zones_.push_back(lease_.zone());
   room_here_ = lease_.room();
@@ -91,7 +91,7 @@ Status MetadataLog::Begin(uint32_t zones, std::vector<ZoneId> apart_from) {
 // Sets aside the zone behind the one that is held, if that is not the last one of the copy.
 Status MetadataLog::EnterZone() {
   if (zones_.size() == zones_wanted_) return {};
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneId next, pool_.metadata().SetAside(apart_from_));
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneId next, pool_.SetAside(apart_from_));
   zones_.push_back(next);
   return {};
 }
@@ -102,7 +102,7 @@ Status MetadataLog::WriteCheckpointBatch() {
     if (!linked()) return Status::NoSpace("a checkpoint became larger than it was");
     lease_.Release();
     ++zone_;
-    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.metadata().Reopen(zones_[zone_]));
+    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.Reopen(zones_[zone_]));
     room_here_ = lease_.room();
     ISOZONE_RETURN_IF_ERROR(EnterZone());
   }
@@ -148,7 +148,7 @@ void MetadataLog::Build(uint32_t copies) {
 
 Status MetadataLog::Start(Latch& written) {
   if (!lease_.held()) {
-    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.metadata().Reopen(zones_[zone_]));
+    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.Reopen(zones_[zone_]));
   }
   if (!lease_.BeginWrite())
     return Status::IoError(fmt::format("metadata zone {} was taken away", zones_[zone_].value()));

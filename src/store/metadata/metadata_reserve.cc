@@ -44,16 +44,16 @@ MetadataReserve::MetadataReserve(const DeviceGeometry& geometry, ZonePool& pool,
     : geometry_(geometry), pool_(pool), copies_(copies), zones_(ZonesOfCopy(bytes, MetadataRest::kWhole)) {}
 
 void MetadataReserve::Renew(uint64_t bytes) {
-  if (pool_.metadata().Reserve(InAll(zones_), MetadataClaim::kRenewed)) return;
+  if (pool_.ReserveForMetadata(InAll(zones_), MetadataClaim::kRenewed)) return;
   zones_ = ZonesOfCopy(bytes, MetadataRest::kLeast);
-  pool_.metadata().Reserve(InAll(zones_), MetadataClaim::kForced);
+  pool_.ReserveForMetadata(InAll(zones_), MetadataClaim::kForced);
 }
 
 Status MetadataReserve::Admit(uint64_t bytes, MetadataRest rest) {
   if (rest != MetadataRest::kMost && ZonesOfCopy(bytes, rest) <= zones_) return {};
   const uint32_t zones = ZonesOfCopy(bytes, MetadataRest::kWhole);
   if (zones <= zones_) return {};
-  if (!pool_.metadata().Reserve(InAll(zones), MetadataClaim::kNew)) {
+  if (!pool_.ReserveForMetadata(InAll(zones), MetadataClaim::kNew)) {
     if (ZonesOfCopy(bytes, rest) <= zones_) return {};
     return Status::NoSpace(
         fmt::format("the device is full: {} bytes of metadata would need {} zones in all, and no empty ones are left "
@@ -68,7 +68,7 @@ void MetadataReserve::Shrink(uint64_t bytes) {
   const uint32_t zones = ZonesOfCopy(bytes, MetadataRest::kWhole);
   if (zones >= zones_) return;
   zones_ = zones;
-  pool_.metadata().Reserve(InAll(zones), MetadataClaim::kForced);
+  pool_.ReserveForMetadata(InAll(zones), MetadataClaim::kForced);
 }
 
 uint32_t MetadataReserve::ZonesOfNext(uint64_t bytes) const {

@@ -19,7 +19,10 @@ FigureSources::FigureSources(const MountContext& context) : files(context) {
     journal = context.journal->Stats();
     metadata = {context.journal->Copies().size(), context.journal->copies_wanted(), !context.journal->status().ok()};
   }
-  context.pool->statistics().Take(zones, space, active);
+  const ZonePoolStats pool = context.pool->Stats();
+  zones = pool;
+  space = pool.space;
+  active = pool.active;
   gc = context.collector->Stats();
   device = context.device->counters();
   patience = context.device->stats();

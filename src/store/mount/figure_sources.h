@@ -11,7 +11,7 @@
 #include "store/io/patient_device.h"
 #include "store/kept/kept_memory.h"
 #include "store/metadata/journal.h"
-#include "store/space/zone_statistics.h"
+#include "store/space/zone_pool.h"
 
 namespace isozone {
 

@@ -31,23 +31,18 @@ using OpenLogs = std::vector<std::pair<InodeId, SpaceClaim>>;
 // `beside`: the device, where a writer in another process may have logs open; null: this is the writer.
 Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, const MetadataState& state,
                             std::span<const ZoneId> metadata_zones, const ZonedDevice* beside) {
-  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(pool.adopted().SetMetadata(zone));
-  struct Adopted {
-    uint64_t live = 0;  // bytes
-    ZoneUse use = ZoneUse::kFree;
-    bool has_data = false;
-    std::optional<DataClass> data;  // a zone keeps the class of the first file in it
-  };
-  std::vector<Adopted> zones(geometry.zone_count);
+  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(pool.AdoptMetadata(zone));
+  std::vector<AdoptedZone> zones(geometry.zone_count);
   std::vector<std::pair<InodeId, LogRegion>> open_regions;
   for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
     for (const auto& [id, bytes] : SpaceOf(geometry, *inode)) {
-      Adopted& zone = zones[id.value()];
+      AdoptedZone& zone = zones[id.value()];
+      // A zone keeps the class of the first file in it.
+      if (zone.use == ZoneUse::kFree) zone.data = {inode->lifetime, inode->level, HeatOf(state.device().heats, id)};
       zone.live += bytes;
       zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
       zone.has_data |= !log;
-      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(state.device().heats, id)};
     }
     for (const LogRegion& region : inode->regions) {
       if (region.open()) open_regions.emplace_back(inode->id, region);
@@ -56,7 +51,7 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
   // The metadata of an image may be false. Even then, no zone of metadata may be reset for a file, and no zone may
   // count that takes more than it holds.
   for (uint32_t i = 0; i < zones.size(); ++i) {
-    if (zones[i].data && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
+    if (zones[i].use != ZoneUse::kFree && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
       return Status::Corruption(fmt::format("a file names zone {}, which holds metadata; run isozone fsck", i));
     }
     if (zones[i].live > geometry.zone_capacity) {
@@ -64,19 +59,15 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
                                             zones[i].live, i, geometry.zone_capacity));
     }
   }
+  for (const auto& [inode, region] : open_regions) zones[region.zone.value()].use = ZoneUse::kLog;
   for (uint32_t i = 0; i < zones.size(); ++i) {
-    if (!zones[i].data) continue;
-    SpaceClaim(pool, ZoneId(i), zones[i].live).ToMetadata();
-    pool.adopted().SetUse(ZoneId(i), zones[i].use);
-    if (zones[i].has_data) pool.collected().NoteHasData(ZoneId(i));
-    pool.adopted().SetDataClass(ZoneId(i), *zones[i].data);
+    if (zones[i].use != ZoneUse::kFree) pool.Adopt(ZoneId(i), zones[i]);
   }
   OpenLogs logs;
   for (const auto& [inode, region] : open_regions) {
     const ZoneId id = region.zone;
-    pool.adopted().SetUse(id, ZoneUse::kLog);
     // The end of the region may be torn. Frames of another log behind it would make it look like damage.
-    pool.adopted().KeepAsItIs(id);
+    pool.KeepAsItIs(id);
     uint64_t& live = zones[id.value()].live;
     uint64_t bytes = geometry.block_size;
     if (beside != nullptr) {
@@ -134,7 +125,7 @@ Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQU
       ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(context, *inode, log));
     }
     // Others may write to the zone of what did not survive, once this is durable.
-    for (const LogRegion& region : sealed.dropped) context.pool->adopted().ResetBeforeUse(region.zone);
+    for (const LogRegion& region : sealed.dropped) context.pool->ResetBeforeUse(region.zone);
     ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
   }
   return ops;
@@ -143,7 +134,7 @@ Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQU
 // Keeps anything from being written behind the ends that `seals` would have given to logs.
 void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
   for (const MetadataOp& op : seals) {
-    for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.adopted().KeepAsItIs(region.zone);
+    for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.KeepAsItIs(region.zone);
   }
 }
 
@@ -186,12 +177,12 @@ void KeepNamed(MountContext& context, std::map<ZoneId, uint64_t>& named, const R
     ISOZONE_REQUIRES(context.namespace_mutex) {
   const auto now = NamedZones(context.geometry(), context.state, recovered.zones);
   for (const auto& [zone, end] : named) {
-    if (!now.contains(zone)) context.pool->adopted().ResetBeforeUse(zone);
+    if (!now.contains(zone)) context.pool->ResetBeforeUse(zone);
   }
   for (const auto& [zone, end] : now) named[zone] = std::max(named[zone], end);
   // A copy that is behind may become the only one until it is written anew, so nothing that it names may change.
   for (const ZoneId zone : recovered.behind_zones) {
-    if (named.emplace(zone, 0).second) context.pool->adopted().ResetBeforeUse(zone);
+    if (named.emplace(zone, 0).second) context.pool->ResetBeforeUse(zone);
   }
 }
 
@@ -243,7 +234,7 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountC
     ISOZONE_ASSIGN_OR_RETURN(context->journal,
                              Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
                                            recovered, Journal::Options{checkpoint_after, context->kept.get()}));
-    context->pool->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+    context->pool->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     for (const std::vector<MetadataOp>& record : legacy.records) sealed = context->journal->Append(record);
     if (!seals.empty()) sealed = context->journal->Append(seals);
   }

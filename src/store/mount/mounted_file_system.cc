@@ -199,7 +199,7 @@ void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const ZoneByte
   std::vector<ZoneId> zones;
   zones.reserve(space.size());
   for (const auto& [zone, bytes] : space) zones.push_back(zone);
-  context_->pool->statistics().NoteDeletion(lifetime, zones);
+  context_->pool->NoteDeletion(lifetime, zones);
 }
 
 Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) {

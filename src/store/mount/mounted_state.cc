@@ -88,11 +88,11 @@ FileSystemStats MountedState::Stats() const {
     stats.read_latencies_ns[static_cast<size_t>(i)] = std::move(of_class.read_latency_ns);
     stats.write_latencies_ns[static_cast<size_t>(i)] = std::move(of_class.write_latency_ns);
   }
-  const ZonePoolStats pool = context_.pool->Stats();
-  stats.zone_wait_ns = pool.wait_ns;
-  stats.pace_wait_ns = pool.pace_ns;
-  stats.reset_written_percent = pool.reset_written_percent;
-  stats.deletion_delays_ns = pool.deletion_delays_ns;
+  const ZonePoolHistograms& zones = context_.pool->histograms();
+  stats.zone_wait_ns = zones.wait_ns.Take();
+  stats.pace_wait_ns = zones.pace_ns.Take();
+  stats.reset_written_percent = zones.reset_written_percent.Take();
+  stats.deletion_delays_ns = zones.deletion_delays.Take();
   stats.write_gap_wait_ns = context_.engine.gap_waits().Take();
   stats.gc = context_.collector->Stats();
   return stats;

@@ -119,9 +119,9 @@ void StatisticsPublisher::Publish() {
   figures.taken_s = context_.clock.NowWallS();
   static_cast<Figures&>(figures) = FiguresOf(context_);
   PutEngine(context_.engine, page_);
-  const ZoneStatistics& zones = context_.pool->statistics();
-  PutLatency(zones.zone_waits(), static_cast<int>(PageHistogramId::kZoneWait), page_);
-  PutLatency(zones.pace_waits(), static_cast<int>(PageHistogramId::kPaceWait), page_);
+  const ZonePoolHistograms& zones = context_.pool->histograms();
+  PutLatency(zones.wait_ns, static_cast<int>(PageHistogramId::kZoneWait), page_);
+  PutLatency(zones.pace_ns, static_cast<int>(PageHistogramId::kPaceWait), page_);
   page_.Publish(figures);
   TellEvents(figures);
 }

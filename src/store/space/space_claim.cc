@@ -27,10 +27,15 @@ std::vector<ZoneBytes> SumUp(std::span<const ZoneBytes> space) {
 
 }  // namespace
 
-SpaceClaim::SpaceClaim(ZonePool& pool, ZoneId zone, uint64_t bytes) : pool_(&pool) {
-  if (bytes == 0) return;
-  space_.emplace_back(zone, bytes);
-  pool.AddLive(zone, bytes);
+SpaceClaim::SpaceClaim(ZonePool& pool, ZoneId zone, uint64_t bytes) : SpaceClaim(OfWrite(pool, zone, bytes)) {
+  if (bytes > 0) pool.AddLive(zone, bytes);
+}
+
+SpaceClaim SpaceClaim::OfWrite(ZonePool& pool, ZoneId zone, uint64_t bytes) {
+  SpaceClaim claim;
+  claim.pool_ = &pool;
+  if (bytes > 0) claim.space_.emplace_back(zone, bytes);
+  return claim;
 }
 
 SpaceClaim SpaceClaim::FromMetadata(ZonePool& pool, std::span<const ZoneBytes> space) {

@@ -2,14 +2,15 @@
 //
 // A live byte belongs to the metadata, which names it, or to one claim. It goes through these hands:
 //
-//   SpaceClaim(pool, zone, bytes)    is about to be written, and counts as live from here on
+//   OfWrite                          was written, and counts as live since the write has ended (ZoneLease::Settle)
 //   Merge, Split                     whoever has written it passes it on with the place where it lies
 //   ToMetadata                       a record that names it was committed
 //   FromMetadata                     a record that names it no more was committed: somebody may still read it
 //   ~SpaceClaim, Release             nobody refers to it: the pool may reset the zone once that record is durable
 //
-// So when space is given back is the question of who holds it last: a write in flight, a file's pending extents or
-// region of a log, a copy of the collector, a ReadPin, or an OpenFile for its handles.
+// So when space is given back is the question of who holds it last: a write that has ended, a file's pending extents or
+// region of a log, a copy of the collector, a ReadPin, or an OpenFile for its handles. Until a write has ended, its
+// zone is leased, and so not reset either.
 //
 // A claim goes before its pool. What durable metadata may name is never released without a commit in between: where
 // that fails, the metadata keeps what it had, and the claim what was new.
@@ -36,6 +37,8 @@ class SpaceClaim {
   SpaceClaim() = default;  // of nothing
   // Makes `bytes` of `zone` live. `pool` outlives this and what it is merged into.
   SpaceClaim(ZonePool& pool, ZoneId zone, uint64_t bytes);
+  // `bytes` of `zone` are live, of a write that has just ended.
+  static SpaceClaim OfWrite(ZonePool& pool, ZoneId zone, uint64_t bytes);
   // `space` is live, and the metadata has just ceased to name it.
   static SpaceClaim FromMetadata(ZonePool& pool, std::span<const ZoneBytes> space);
 

@@ -19,11 +19,10 @@ class SpaceClaimTest : public ZonePoolTest {
   // A written zone in which `bytes` are live, and the claim on them.
   std::pair<ZoneId, SpaceClaim> Written(uint64_t bytes) {
     ZoneLease lease = MustAcquire(kData);
-    EXPECT_TRUE(lease.BeginWrite());
-    SpaceClaim claim(*pool_, lease.zone(), bytes);
+    EXPECT_TRUE(lease.BeginWrite(bytes));
     EXPECT_EQ(WriteBlocks(*device_, lease, kCapacity), DeviceStatus::kSuccess);
-    EndWrite(lease, kCapacity);
-    return {lease.zone(), std::move(claim)};
+    lease.CompleteWrite(kCapacity, DeviceStatus::kSuccess);
+    return {lease.zone(), lease.Settle(kCapacity, DeviceStatus::kSuccess)};
   }
   bool IsReset(ZoneId zone) {
     EXPECT_TRUE(pool_->Settle().ok());
@@ -34,9 +33,9 @@ class SpaceClaimTest : public ZonePoolTest {
 TEST_F(SpaceClaimTest, AZoneIsResetWhenTheLastClaimOnItHasGone) {
   auto [zone, claim] = Written(2 * kBlock);
   SpaceClaim part = claim.Split(std::array{ZoneBytes(zone, kBlock)});
-  EXPECT_EQ(pool_->collected().Live(zone), 2 * kBlock);
+  EXPECT_EQ(pool_->Live(zone), 2 * kBlock);
   claim.Release();
-  EXPECT_EQ(pool_->collected().Live(zone), kBlock);
+  EXPECT_EQ(pool_->Live(zone), kBlock);
   EXPECT_FALSE(IsReset(zone));
   part = {};
   EXPECT_TRUE(IsReset(zone));
@@ -51,25 +50,25 @@ TEST_F(SpaceClaimTest, IsItsLastHoldersOnly) {
       SpaceClaim moved(std::move(claim));
       outer = std::move(moved);
     }
-    EXPECT_EQ(pool_->collected().Live(zone), kBlock + 100);
+    EXPECT_EQ(pool_->Live(zone), kBlock + 100);
     // The assignment releases what the claim had before.
     outer = SpaceClaim(*pool_, zone, 50);
-    EXPECT_EQ(pool_->collected().Live(zone), kBlock + 50);
+    EXPECT_EQ(pool_->Live(zone), kBlock + 50);
     outer.Release();
-    EXPECT_EQ(pool_->collected().Live(zone), kBlock);
+    EXPECT_EQ(pool_->Live(zone), kBlock);
   }
-  EXPECT_EQ(pool_->collected().Live(zone), kBlock);
+  EXPECT_EQ(pool_->Live(zone), kBlock);
 }
 
 TEST_F(SpaceClaimTest, WhatTheMetadataNamesIsLiveWithoutAClaim) {
   auto [zone, claim] = Written(kBlock);
   claim.ToMetadata();
   claim.Release();
-  EXPECT_EQ(pool_->collected().Live(zone), kBlock);
+  EXPECT_EQ(pool_->Live(zone), kBlock);
   // A zone may be named several times.
   const std::array<ZoneBytes, 3> freed = {ZoneBytes(zone, 96), ZoneBytes(zone, 0), ZoneBytes(zone, 4000)};
   claim = SpaceClaim::FromMetadata(*pool_, freed);
-  EXPECT_EQ(pool_->collected().Live(zone), kBlock) << "it was counted before";
+  EXPECT_EQ(pool_->Live(zone), kBlock) << "it was counted before";
   claim.Release();
   EXPECT_TRUE(IsReset(zone));
 }
@@ -78,12 +77,12 @@ TEST_F(SpaceClaimTest, GrowsByWhatItLacks) {
   auto [zone, claim] = Written(kBlock);
   const auto [other, of_other] = Written(kBlock);
   claim.Grow(*pool_, std::array{ZoneBytes(zone, 3000), ZoneBytes(zone, 2000), ZoneBytes(other, 7)});
-  EXPECT_EQ(pool_->collected().Live(zone), 5000U);
-  EXPECT_EQ(pool_->collected().Live(other), kBlock + 7);
+  EXPECT_EQ(pool_->Live(zone), 5000U);
+  EXPECT_EQ(pool_->Live(other), kBlock + 7);
   claim.Grow(*pool_, std::array{ZoneBytes(zone, 10)});
-  EXPECT_EQ(pool_->collected().Live(zone), 5000U);
+  EXPECT_EQ(pool_->Live(zone), 5000U);
   claim.Release();
-  EXPECT_EQ(pool_->collected().Live(other), kBlock);
+  EXPECT_EQ(pool_->Live(other), kBlock);
   EXPECT_TRUE(IsReset(zone));
 }
 
@@ -95,12 +94,12 @@ TEST_F(SpaceClaimTest, IsCutToWhatIsKeptOfIt) {
   SpaceClaim beyond = claim.TakeBeyond(
       std::array{ZoneBytes(zone, 60), ZoneBytes(zone, 40), ZoneBytes(other, kBlock + 7), ZoneBytes(third, kBlock)});
   beyond.Release();
-  EXPECT_EQ(pool_->collected().Live(zone), 100U);
-  EXPECT_EQ(pool_->collected().Live(other), kBlock);
-  EXPECT_EQ(pool_->collected().Live(third), kBlock);
+  EXPECT_EQ(pool_->Live(zone), 100U);
+  EXPECT_EQ(pool_->Live(other), kBlock);
+  EXPECT_EQ(pool_->Live(third), kBlock);
   beyond = claim.TakeBeyond({});
   claim.Release();
-  EXPECT_EQ(pool_->collected().Live(zone), 100U);
+  EXPECT_EQ(pool_->Live(zone), 100U);
   beyond.Release();
   EXPECT_TRUE(IsReset(zone));
   EXPECT_TRUE(IsReset(other));
@@ -159,7 +158,7 @@ TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
       case 0: {
         const ZoneId zone = zones[random.Below(kZones)];
         const uint64_t bytes = random.Below(50);
-        if (pool_->collected().Live(zone) + bytes > kCapacity) break;
+        if (pool_->Live(zone) + bytes > kCapacity) break;
         claims[a].Merge(SpaceClaim(*pool_, zone, bytes));
         expected[a][zone] += bytes;
         break;
@@ -195,7 +194,7 @@ TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
     for (const ZoneId zone : zones) {
       uint64_t live = 1 + metadata[zone];
       for (Counts& counts : expected) live += counts[zone];
-      ASSERT_EQ(pool_->collected().Live(zone), live) << "step " << step;
+      ASSERT_EQ(pool_->Live(zone), live) << "step " << step;
     }
   }
   for (SpaceClaim& claim : claims) claim.Release();

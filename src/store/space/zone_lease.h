@@ -4,11 +4,12 @@
 #include <cstdint>
 
 #include "device/zoned_device.h"
+#include "store/space/space_claim.h"
 #include "store/zone/allocator/zone_request.h"
 
 namespace isozone {
 
-class ZoneExecutor;
+class ZonePool;
 
 // The exclusive right to write one zone. Move-only; gives the zone back when it goes.
 //
@@ -20,7 +21,7 @@ class ZoneLease {
   ZoneLease& operator=(ZoneLease&& other) noexcept;
   ~ZoneLease();
 
-  bool held() const { return executor_ != nullptr; }
+  bool held() const { return pool_ != nullptr; }
   ZoneId zone() const { return grant_.zone; }
   // Bytes from the start of the zone: where the next write goes. Block-aligned.
   uint64_t write_pointer() const { return grant_.write_pointer; }
@@ -28,24 +29,29 @@ class ZoneLease {
   // Bytes that still fit.
   uint64_t room() const { return grant_.capacity - grant_.write_pointer; }
 
-  // A write, or several, one after another, as one, goes through these three. False: the lease was taken away while it
-  // was idle and now holds nothing; acquire another.
-  [[nodiscard]] bool BeginWrite();
+  // A write, or several, one after another, as one, goes through these three. The second takes the pool's lock, once,
+  // and in it what was written becomes live; the others do not, unless a write has failed. False: the lease was taken
+  // away while it was idle and now holds nothing; acquire another.
+  // `live`: bytes of what is to be written that are of a file.
+  [[nodiscard]] bool BeginWrite(uint64_t live = 0);
   // The write has ended, on whatever thread: it has put `bytes` (whole blocks, perhaps none) into the zone, where
   // `status` is kSuccess or IsForLack, or has failed. Short, no I/O: nobody who waits for the zone has to wait for the
   // lease's owner.
   void CompleteWrite(uint64_t bytes, DeviceStatus status);
-  // Called by the owner before it uses the lease again, with what CompleteWrite was called with. After a failure the
-  // zone is not written again (unless it was refused), and the lease holds nothing. May ask the device for the zone's
-  // state.
-  void Settle(uint64_t bytes, DeviceStatus status);
+  // Called by the owner before it uses the lease again, with what CompleteWrite was called with. Returns the claim on
+  // what is live of it. After a failure that is nothing, the zone is not written again (unless it was refused), and the
+  // lease holds nothing. May ask the device for the zone's state.
+  SpaceClaim Settle(uint64_t bytes, DeviceStatus status);
   // Gives the zone back early.
   void Release();
 
  private:
-  friend class ZoneExecutor;
-  ZoneExecutor* executor_ = nullptr;
+  friend class ZonePool;
+  ZoneLease(ZonePool& pool, const ZoneGrant& grant) : pool_(&pool), grant_(grant) {}
+
+  ZonePool* pool_ = nullptr;
   ZoneGrant grant_;
+  uint64_t live_ = 0;  // of the write that was begun last, in bytes
 };
 
 }  // namespace isozone

@@ -10,13 +10,13 @@
 //   full      written to its capacity or finished
 //   broken    read-only or offline, or a write failed in it: never written again, read where possible; a zone whose
 //             write failed but that the device still calls writable is reset once nothing in it lives
-//   metadata  kept until `MetadataZones::Release`. The first zones (HomeZones in zone_reserves.h) hold nothing else
+//   metadata  kept until `ZonePool::ReleaseMetadata`. The first zones (HomeZones in zone_reserves.h) hold nothing else
 //
-// `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when neither
-// the metadata nor a SpaceClaim (space_claim.h) has it. A zone of which a durable record may name something is reset,
-// or finished where it holds a log, only after `make_durable`: recovery finds the end of the journal, and of logs whose
-// end is not in the metadata, by the write pointer. So a log's end belongs into the journal before its lease is
-// released.
+// `live` of a zone is the bytes of file data in it. It is added as the write of the data ends, until when the zone is
+// leased, and taken back when neither the metadata nor a SpaceClaim (space_claim.h) has it. A zone of which a durable
+// record may name something is reset, or finished where it holds a log, only after `make_durable`: recovery finds the
+// end of the journal, and of logs whose end is not in the metadata, by the write pointer. So a log's end belongs into
+// the journal before its lease is released.
 //
 // Waiting is bounded and counted. Acquire waits only for what is under way or due: a reset, a finish, a write of
 // another writer, a checkpoint that gives back zones of metadata, or a round of the collector. Idle leases are taken
@@ -30,108 +30,254 @@
 // because others hold its active zones (store/io/patient_device.h), does nothing to the zone: it is idle, or empty, as
 // before.
 //
-// Thread safety: any thread. `make_durable` is called without locks held; `MetadataZones::Acquire` may be called inside
-// it, and never waits for it.
+// What executes the allocator's answers, and the background thread, are in zone_pool_background.cc.
+//
+// Thread safety: any thread. `make_durable` is called without locks held; `AcquireForMetadata` may be called inside it,
+// and never waits for it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
+#include <span>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/histogram.h"
+#include "base/mutex.h"
 #include "base/status.h"
-#include "device/izg/group_index.h"
 #include "device/zoned_device.h"
 #include "store/file_system.h"
-#include "store/space/adopted_zones.h"
-#include "store/space/collected_zones.h"
+#include "store/gc/gc_store.h"
 #include "store/space/deletion_delays.h"
-#include "store/space/metadata_zones.h"
 #include "store/space/zone_lease.h"
 #include "store/space/zone_pool_options.h"
-#include "store/space/zone_statistics.h"
 #include "store/zone/allocator/zone_allocator.h"
-#include "store/zone/allocator/zone_request.h"
-#include "store/zone/allocator/zone_reserves.h"
 #include "store/zone/data_class.h"
-#include "store/zone/gc_scheme.h"
 #include "store/zone/lifetime.h"
+#include "store/zone/placement_policy.h"
 #include "store/zone/zone_use.h"
 
 namespace isozone {
 
-struct ZonePoolStats : AllocatorStats {
-  uint64_t waits = 0;  // calls of Acquire* that had to wait
-  Histogram::Snapshot wait_ns;
-  // Of the capacity of each zone that was reset: what had been written of it.
-  Histogram::Snapshot reset_written_percent;
-  Histogram::Snapshot pace_ns;  // waits of PaceLog and PaceFlush
-  DeletionDelays::Snapshot deletion_delays_ns;
+// Active zones, by who has them.
+struct ActiveZones {
+  uint64_t metadata = 0;
+  uint64_t log = 0;
+  uint64_t gc = 0;
+  uint64_t data = 0;
+  uint64_t others = 0;  // withheld, because somebody else has them
 };
 
-class ZonePool {
+struct ZonePoolStats : AllocatorStats {
+  uint64_t waits = 0;  // inquiries that had to wait
+  SpaceInfo space;
+  ActiveZones active;
+};
+
+struct ZonePoolHistograms {
+  Histogram wait_ns;  // of those who asked for a zone
+  Histogram pace_ns;  // of PaceLog and PaceFlush
+  // Of the capacity of each zone that was reset: what had been written of it.
+  Histogram reset_written_percent;
+  DeletionDelays deletion_delays;
+};
+
+// What the metadata says of a zone of files.
+struct AdoptedZone {
+  ZoneUse use = ZoneUse::kFree;  // kData or kLog
+  DataClass data = {};
+  uint64_t live = 0;      // bytes
+  bool has_data = false;  // see ZonePool::NoteHasData
+};
+
+class ZonePool final : private GcZones {
  public:
   // Reads the zone report. kInvalidArgument: too few (active) zones, or an unknown policy (naming the known ones).
-  // Follow with adopted() for what the metadata says, then Start.
+  // Follow with what the metadata says of the zones, then Start.
   static Result<std::unique_ptr<ZonePool>> Create(ZonedDevice& device, ZonePoolOptions options);
-  ~ZonePool();  // stops; all leases must have gone
+  ~ZonePool() override { Stop(); }  // all leases must have gone
+  ZonePool(const ZonePool&) = delete;
+  ZonePool& operator=(const ZonePool&) = delete;
 
   // Starts the background thread; from here on dead zones are reset. kIoError: there is no thread.
-  Status Start();
+  Status Start() ISOZONE_EXCLUDES(mu_);
   // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds
   // afterwards (kAborted).
-  void Stop();
+  void Stop() ISOZONE_EXCLUDES(mu_);
 
-  // --- Space held by files (space_claim.h, which is who calls these two) ---
-  void AddLive(ZoneId zone, uint64_t bytes);
-  void RemoveLive(ZoneId zone, uint64_t bytes);
+  // --- At mount, before Start: what the metadata says of zones ---
+  // A zone that holds metadata, or is set aside for it. kInvalidArgument: the device has no such zone.
+  Status AdoptMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  void Adopt(ZoneId zone, const AdoptedZone& adopted) ISOZONE_EXCLUDES(mu_);
+  // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was
+  // reset, which waits until that is durable.
+  void ResetBeforeUse(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  // A partly written zone that nothing more may be written to before it is reset.
+  void KeepAsItIs(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  // What is dead in zones that nothing durable names, metadata that was given up included, is reset without asking
+  // make_durable, which may need one of them. What was found is durable.
+  void ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named) ISOZONE_EXCLUDES(mu_);
 
-  // --- Writing ---
+  // --- Space held by files (space_claim.h, which is who calls the first two) ---
+  void AddLive(ZoneId zone, uint64_t bytes) ISOZONE_EXCLUDES(mu_);
+  void RemoveLive(ZoneId zone, uint64_t bytes) ISOZONE_EXCLUDES(mu_);
+  // A log that lies in `zone`, which is of logs, has become data there. The zone may be collected from now on.
+  void NoteHasData(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  // A file has lost its last name, and lay in these zones; to be called before its bytes are given back.
+  void NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones);
+
+  // --- Writing files ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
-  Result<ZoneLease> Acquire(const ZoneRequest& request);
+  Result<ZoneLease> Acquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu_);
   // One more zone for a file that has some: of another group, and only where two active zones and a
   // sixteenth of all zones, empty, are left for others: what fills up is striped less. Never waits.
-  std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
+  std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu_);
   // Waits until files of data can take so many bytes, as Acquire waits for a zone. kNoSpace, kReadOnly likewise.
-  Status AwaitRoom(uint64_t bytes);
+  Status AwaitRoom(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
   // See ZoneAllocator::Seal.
-  void Seal(uint64_t cohort);
+  void Seal(uint64_t cohort) ISOZONE_EXCLUDES(mu_);
   // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some.
   // For the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
-  void NoteRefusal();
-
-  // --- Zones of other kinds ---
-  AdoptedZones& adopted() { return adopted_; }
-  MetadataZones& metadata() { return metadata_; }
-  CollectedZones& collected() { return collected_; }
-  ZoneStatistics& statistics() { return statistics_; }
-
-  // --- Pace (write_pace.h) ---
+  void NoteRefusal() ISOZONE_EXCLUDES(mu_);
   // To be called without locks held before a user's log grows, and before a flush writes: while space is short they
-  // wait for compaction and collection, a moment at most.
-  void PaceLog(uint64_t bytes);
-  void PaceFlush(uint64_t bytes);
+  // wait for compaction and collection, a moment at most (write_pace.h).
+  void PaceLog(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
+  void PaceFlush(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
+
+  // --- Writing metadata ---
+  // An empty zone for a copy of the metadata to begin in: one of the first, if there is one or one of them is about to
+  // be reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or not, until
+  // ReleaseMetadata; one that is given back unwritten is free again.
+  Result<ZoneLease> AcquireForMetadata(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu_);
+  // An empty zone for a copy to go on in, of another group likewise. It is set aside without being active.
+  Result<ZoneId> SetAside(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu_);
+  // The lease on a zone of metadata that is not full and that nobody holds, to write it; any other is kInvalidArgument.
+  Result<ZoneLease> Reopen(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free
+  // again.
+  void ReleaseMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  // Keeps so many zones for metadata in all: those that it has and, beyond these, empty ones. False where there are too
+  // few empty ones for `claim`; the reserve then stays as it was.
+  bool ReserveForMetadata(uint32_t zones, MetadataClaim claim) ISOZONE_EXCLUDES(mu_);
 
   // --- State ---
-  SpaceInfo Space() const;
+  // The zones as the collector sees them.
+  GcZones& collected() { return *this; }
+  SpaceInfo Space() const ISOZONE_EXCLUDES(mu_);
   // See ZoneChoice::RoomOf.
-  ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
-  std::vector<ZoneView> Zones() const;
-  ZonePoolStats Stats() const;
+  ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const ISOZONE_EXCLUDES(mu_);
+  // Bytes of file data in a zone.
+  uint64_t Live(ZoneId zone) const ISOZONE_EXCLUDES(mu_);
+  // What a zone holds; of one that is being written, what it is opened for.
+  ZoneHeat Heat(ZoneId zone) const ISOZONE_EXCLUDES(mu_);
+  std::vector<ZoneView> Zones() const ISOZONE_EXCLUDES(mu_);
+  // As of one moment.
+  ZonePoolStats Stats() const ISOZONE_EXCLUDES(mu_);
+  const ZonePoolHistograms& histograms() const { return histograms_; }
   // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the
   // last call. Returns at once where no thread runs.
-  Status Settle();
+  Status Settle() ISOZONE_EXCLUDES(mu_);
 
  private:
-  explicit ZonePool(std::unique_ptr<ZoneExecutor> executor);
-  const std::unique_ptr<ZoneExecutor> executor_;
-  AdoptedZones adopted_;
-  MetadataZones metadata_;
-  CollectedZones collected_;
-  ZoneStatistics statistics_;
+  friend class ZoneLease;
+
+  // A reset or finish at the device.
+  struct Job {
+    ZonePool* pool = nullptr;
+    ZoneId zone;
+    DeviceRequest request;
+  };
+
+  ZonePool(ZonedDevice& device, ZonePoolOptions options, std::unique_ptr<PlacementPolicy> policy,
+           std::span<const ZoneDescriptor> report);
+
+  // --- For the collector ---
+  GcSpace Look() const override ISOZONE_EXCLUDES(mu_);
+  std::vector<GcCandidate> Candidates() const override ISOZONE_EXCLUDES(mu_);
+  std::optional<GcCandidate> Hold(ZoneId zone) override ISOZONE_EXCLUDES(mu_);
+  void LetGo(ZoneId zone) override ISOZONE_EXCLUDES(mu_);
+  void Attach(bool attached) override ISOZONE_EXCLUDES(mu_);
+  void BeginRound() override ISOZONE_EXCLUDES(mu_);
+  void EndRound(bool gained) override ISOZONE_EXCLUDES(mu_);
+  void ResetAtOnce(bool at_once) override ISOZONE_EXCLUDES(mu_);
+  void ResetDead() override ISOZONE_EXCLUDES(mu_);
+  void ThrottleBelow(double percent) override ISOZONE_EXCLUDES(mu_);
+
+  // --- For leases ---
+  void CompleteWrite(const ZoneGrant& lease, uint64_t bytes, uint64_t live, DeviceStatus status) ISOZONE_EXCLUDES(mu_);
+  // Waits until it is known what a failed write has left, and the lease has ended.
+  void AwaitEnd(const ZoneGrant& lease) ISOZONE_EXCLUDES(mu_);
+  void Release(const ZoneGrant& lease) ISOZONE_EXCLUDES(mu_);
+
+  // --- Asking: does what the answers say, until a zone is granted or nothing can help ---
+  Result<ZoneGrant> Grant(ZoneAllocator::Inquiry&& inquiry) ISOZONE_REQUIRES(mu_);
+  Result<ZoneLease> Lease(ZoneAllocator::Inquiry&& inquiry) ISOZONE_REQUIRES(mu_);
+  Status CheckWritable() const ISOZONE_REQUIRES(mu_);
+  void AwaitCheckpoint(ZoneAllocator::Inquiry& inquiry) ISOZONE_REQUIRES(mu_);
+  void AwaitChange(ZoneAllocator::Inquiry& inquiry, int64_t until_ns) ISOZONE_REQUIRES(mu_);
+  Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu_);
+
+  // --- Background ---
+  void RunInBackground() ISOZONE_EXCLUDES(mu_);
+  void Rest(int64_t until_ns) ISOZONE_REQUIRES(mu_);
+  void CountOthers() ISOZONE_REQUIRES(mu_);
+  void WakeIfDue() ISOZONE_REQUIRES(mu_);
+  // What has changed may be what somebody waits for.
+  void Announce() ISOZONE_REQUIRES(mu_);
+  // Gives commands to the device; those that wait for durable metadata, when it is.
+  void Execute(const std::vector<ZoneCommands>& commands) ISOZONE_REQUIRES(mu_);
+  bool MakeDurable() ISOZONE_REQUIRES(mu_);
+  // Asks readers about zones that they pin, or that are about to be reset, and tells the allocator.
+  void AskReaders(std::vector<ZoneId> zones) ISOZONE_REQUIRES(mu_);
+  // The same for commands that are ready, which lose what is pinned.
+  void KeepPinned(ZoneCommands& commands) ISOZONE_REQUIRES(mu_);
+  void Submit(const ZoneCommands& commands) ISOZONE_REQUIRES(mu_);
+  // Tells the allocator what the device has done. True: it has done something; the mutex was given up meanwhile.
+  bool Drain() ISOZONE_REQUIRES(mu_);
+  void EndJob(ZoneId zone) ISOZONE_REQUIRES(mu_);
+  void EndFailedWrite(ZoneId zone) ISOZONE_REQUIRES(mu_);
+  // Empty, and the error latched, where the device does not answer.
+  std::optional<ZoneDescriptor> Report(ZoneId zone) ISOZONE_REQUIRES(mu_);
+  void Latch(const Status& status) ISOZONE_REQUIRES(mu_);
+
+  // --- Pace ---
+  void Pace(uint64_t bytes, ZoneWriter who) ISOZONE_EXCLUDES(mu_);
+  // After whatever may have changed what is free.
+  void NoteSpace() ISOZONE_REQUIRES(mu_) {
+    is_tight_.store(allocator_.collection().IsTight(), std::memory_order_relaxed);
+  }
+
+  // --- State ---
+  ZoneTable& table() ISOZONE_REQUIRES(mu_) { return allocator_.ledger().table; }
+  const ZoneRecord& at(ZoneId zone) const ISOZONE_REQUIRES(mu_) { return allocator_.ledger().table.at(zone); }
+  SpaceInfo SpaceNow() const ISOZONE_REQUIRES(mu_);
+  // Tells the statistics page every zone, now and whenever it changes.
+  void ShowZones() ISOZONE_REQUIRES(mu_);
+  // Tells it what has happened to `zone`, of which so much was written.
+  void Tell(PageEventKind kind, ZoneId zone, uint64_t written) const;
+
+  ZonedDevice& device_;
+  const ZonePoolOptions options_;
+  Clock& clock_;
+  ZonePoolHistograms histograms_;
+  std::atomic<uint64_t> logged_{0};    // bytes of logs that the allocator has not been told of
+  std::atomic<bool> is_tight_{false};  // what users write costs something
+
+  mutable Mutex mu_;
+  CondVar work_;     // for the background thread
+  CondVar changed_;  // for those who wait: a zone, a token, a lease or an error
+  ZoneAllocator allocator_ ISOZONE_GUARDED_BY(mu_);
+  uint64_t waits_ ISOZONE_GUARDED_BY(mu_) = 0;  // inquiries that had to wait
+  Status first_error_ ISOZONE_GUARDED_BY(mu_);  // since the last Settle
+  std::unordered_map<ZoneId, Job> jobs_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<ZoneId> completed_ ISOZONE_GUARDED_BY(mu_);      // jobs that the device has done
+  std::vector<ZoneId> failed_writes_ ISOZONE_GUARDED_BY(mu_);  // leased, written no more, not looked at yet
+  std::thread thread_;                                         // touched by Start and Stop only
 };
 
 }  // namespace isozone

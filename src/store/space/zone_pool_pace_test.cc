@@ -18,7 +18,7 @@ class ZonePoolPaceTest : public ZonePoolTest {
     pool_->collected().Attach(true);
     pool_->collected().ThrottleBelow(1000);
   }
-  uint64_t Waits() const { return pool_->Stats().pace_ns.count; }
+  uint64_t Waits() const { return pool_->histograms().pace_ns.Count(); }
   ZoneLease MustAcquireToCompact() {
     ZoneRequest request = kData;
     request.compaction = true;
@@ -66,9 +66,9 @@ TEST_F(ZonePoolPaceTest, WhoIsPacedByTheCollectorAloneTellsItSo) {
   const std::jthread user([&] {
     while (!over) pool_->PaceLog(kMiB);
   });
-  while (!pool_->collected().Space().paced) std::this_thread::yield();
+  while (!pool_->collected().Look().paced) std::this_thread::yield();
   EXPECT_GT(pace_wanted_, 0);
-  EXPECT_FALSE(pool_->collected().Space().wanted);
+  EXPECT_FALSE(pool_->collected().Look().wanted);
   over = true;
 }
 
@@ -80,10 +80,10 @@ TEST_F(ZonePoolPaceTest, WhoIsPacedByCompactionTooLeavesTheCollectorItsRests) {
   const std::jthread user([&] {
     while (!over) pool_->PaceLog(kMiB);
   });
-  for (uint64_t waits = Waits(); Waits() < waits + 2;) EXPECT_FALSE(pool_->collected().Space().paced);
+  for (uint64_t waits = Waits(); Waits() < waits + 2;) EXPECT_FALSE(pool_->collected().Look().paced);
   EXPECT_EQ(pace_wanted_, 0);
   compaction.Release();
-  while (!pool_->collected().Space().paced) std::this_thread::yield();
+  while (!pool_->collected().Look().paced) std::this_thread::yield();
   over = true;
 }
 

@@ -220,7 +220,7 @@ TEST_F(ZonePoolTest, AcquireWaitsForAResetInFlight) {
   const auto lease = waiter.get();
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(lease->zone(), zones[0]);
-  EXPECT_EQ(pool_->Stats().wait_ns.count, 1U);
+  EXPECT_EQ(pool_->histograms().wait_ns.Count(), 1U);
 }
 
 TEST_F(ZonePoolTest, FiguresAddUp) {
@@ -357,7 +357,7 @@ TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
   ASSERT_TRUE(pool.ok());
   ISOZONE_ASSERT_OK((*pool)->Start());
   EXPECT_EQ((*pool)->Acquire(kData).status().code(), StatusCode::kReadOnly);
-  EXPECT_EQ((*pool)->metadata().Acquire({}).status().code(), StatusCode::kReadOnly);
+  EXPECT_EQ((*pool)->AcquireForMetadata({}).status().code(), StatusCode::kReadOnly);
 }
 
 TEST_F(ZonePoolTest, StopWakesThoseWhoWait) {
@@ -402,7 +402,7 @@ class Worker {
  private:
   void WriteSome() {
     const uint64_t bytes = kBlock * random_.Between(1, 6);
-    while (!(lease_.held() && lease_.room() >= bytes && lease_.BeginWrite())) {
+    while (!(lease_.held() && lease_.room() >= bytes && lease_.BeginWrite(bytes))) {
       lease_.Release();
       const ZoneUse use = random_.Chance(0.2) ? ZoneUse::kLog : ZoneUse::kData;
       auto lease = pool_.Acquire({use, static_cast<Lifetime>(random_.Below(kLifetimeCount)), bytes});
@@ -414,13 +414,12 @@ class Worker {
         DeleteOne();
       }
     }
-    pool_.AddLive(lease_.zone(), bytes);
     const DeviceStatus status = WriteBlocks(device_, lease_, bytes);
     ASSERT_EQ(status, DeviceStatus::kSuccess) << DeviceStatusName(status);
-    files_.emplace_back(lease_.zone(), bytes);
     if (random_.Chance(0.01)) {
       EndWrite(lease_, 0, DeviceStatus::kWriteFault);
     } else {
+      files_.emplace_back(lease_.zone(), bytes);
       EndWrite(lease_, bytes);
     }
   }

@@ -182,10 +182,10 @@ inline DeviceStatus WriteBlocks(FakeDevice& device, const ZoneLease& lease, uint
   return SubmitAndWait(device, request);
 }
 
-// Does what the completion of a write does, and then what its owner does.
+// Does what the completion of a write does, and then what its owner does. What is live is the metadata's from then on.
 inline void EndWrite(ZoneLease& lease, uint64_t bytes, DeviceStatus status = DeviceStatus::kSuccess) {
   lease.CompleteWrite(bytes, status);
-  lease.Settle(bytes, status);
+  lease.Settle(bytes, status).ToMetadata();
 }
 
 class ZonePoolTest : public testing::Test {
@@ -206,14 +206,18 @@ class ZonePoolTest : public testing::Test {
                                         },
                                     .want_checkpoint = [this] { return ++checkpoints_wanted_; },
                                     .checkpoint_pending = [this](uint64_t) { return checkpoint_pending_.load(); },
-                                    .want_space = [this] { ++space_wanted_; },
+                                    .want_space =
+                                        [this] {
+                                          ++space_wanted_;
+                                          if (on_space_wanted_) on_space_wanted_();
+                                        },
                                     .want_pace = [this] { ++pace_wanted_; }});
     ASSERT_TRUE(pool.ok()) << pool.status().ToString();
     pool_ = std::move(*pool);
     lent_ = 0;
     KeepForMetadata();
   }
-  void KeepForMetadata() { pool_->metadata().Reserve(HomeZones(2) + lent_ + 2, MetadataClaim::kForced); }
+  void KeepForMetadata() { pool_->ReserveForMetadata(HomeZones(2) + lent_ + 2, MetadataClaim::kForced); }
   ZoneLease MustAcquire(const ZoneRequest& request) {
     auto lease = pool_->Acquire(request);
     EXPECT_TRUE(lease.ok()) << lease.status().ToString();
@@ -221,11 +225,11 @@ class ZonePoolTest : public testing::Test {
   }
   // Acquires a zone that is not one of the first ones, which belong to metadata anyway.
   Result<ZoneLease> AcquireMetadata() {
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneId zone, pool_->metadata().SetAside({}));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneId zone, pool_->SetAside({}));
     if (zone.value() < HomeZones(2)) return Status::NoSpace("only the first zones are left");
     ++lent_;
     KeepForMetadata();
-    return pool_->metadata().Reopen(zone);
+    return pool_->Reopen(zone);
   }
   ZoneLease MustAcquireMetadata() {
     auto lease = AcquireMetadata();
@@ -233,7 +237,7 @@ class ZonePoolTest : public testing::Test {
     return lease.ok() ? std::move(*lease) : ZoneLease();
   }
   void ReleaseMetadata(ZoneId zone) {
-    pool_->metadata().Release(zone);
+    pool_->ReleaseMetadata(zone);
     --lent_;
     KeepForMetadata();
   }
@@ -248,8 +252,7 @@ class ZonePoolTest : public testing::Test {
     ReleaseMetadata(released);
   }
   void Write(ZoneLease& lease, uint64_t bytes) {
-    ASSERT_TRUE(lease.BeginWrite());
-    pool_->AddLive(lease.zone(), bytes);
+    ASSERT_TRUE(lease.BeginWrite(bytes));
     ASSERT_EQ(WriteBlocks(*device_, lease, bytes), DeviceStatus::kSuccess);
     EndWrite(lease, bytes);
   }
@@ -277,6 +280,7 @@ class ZonePoolTest : public testing::Test {
   std::unique_ptr<FakeDevice> device_;
   std::string policy_ = "zenfs";
   std::function<Status()> durable_;
+  std::function<void()> on_space_wanted_;  // under the lock of the pool
   // Waits until the collector has been asked for space `times` times.
   void WaitUntilWanted(int times) const {
     while (space_wanted_ < times) std::this_thread::yield();

@@ -147,9 +147,8 @@ class CohortAllocatorTest : public testing::TestWithParam<const char*> {
     ZoneAllocator::Inquiry inquiry(*allocator_, request);
     const auto answer = allocator_->Ask(inquiry, 1);
     EXPECT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
-    EXPECT_TRUE(allocator_->BeginWrite(answer.grant));
-    allocator_->ledger().table.Edit(answer.grant.zone)->AddLive(blocks * kBlock);
-    allocator_->EndWrite(answer.grant, blocks * kBlock);
+    EXPECT_TRUE(answer.grant.state->BeginWrite());
+    allocator_->EndWrite(answer.grant, blocks * kBlock, /*live=*/blocks * kBlock);
     allocator_->Release(answer.grant);
     return answer.grant.zone;
   }
@@ -203,9 +202,8 @@ TEST(CohortUpkeepTest, ASealedZoneIsFinishedForTheNextCohort) {
     ZoneAllocator::Inquiry inquiry(allocator, request);
     const auto answer = allocator.Ask(inquiry, 1);
     EXPECT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
-    EXPECT_TRUE(allocator.BeginWrite(answer.grant));
-    allocator.ledger().table.Edit(answer.grant.zone)->AddLive(kBlock);
-    allocator.EndWrite(answer.grant, kBlock);
+    EXPECT_TRUE(answer.grant.state->BeginWrite());
+    allocator.EndWrite(answer.grant, kBlock, /*live=*/kBlock);
     allocator.Release(answer.grant);
     return answer.grant.zone;
   };

@@ -200,11 +200,8 @@ ZoneAllocator::Answer ZoneAllocator::RemedyForRoom(Inquiry& inquiry, int64_t now
   const auto has_dead = [this](ZoneId zone, const ZoneHolding&) {
     return ledger_.table.at(zone).live < ledger_.table.at(zone).write_pointer;
   };
-  if (const auto zone = LongestIdleLease(BudgetClass::kData, has_dead)) {  // the collector takes no leased one
-    ledger_.EndLease(*zone);
-    ++ledger_.stats.revoked_leases;
-    return {.action = Action::kRevoked};
-  }
+  // The collector takes no leased one.
+  if (RevokeLongestIdle(BudgetClass::kData, has_dead)) return {.action = Action::kRevoked};
   if (auto answer = AwaitCollector(inquiry, Lack::kSpace)) return *answer;
   if (auto answer = Checkpoint(inquiry)) return *answer;
   if (auto answer = AwaitReaders(inquiry, Lack::kSpace, now_ns)) return *answer;
@@ -220,15 +217,13 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::TakeOverLog(const Inquiry& i
   const bool loses_anything = policy_->most_lost_percent() == 100;
   if (inquiry.class_ != BudgetClass::kLog || !lacks_active_zone || loses_anything) return std::nullopt;
   const ZoneRequest& request = inquiry.request_;
-  const auto zone = LongestIdleLease(BudgetClass::kLog, [&](ZoneId id, const ZoneHolding& holding) {
+  const auto zone = RevokeLongestIdle(BudgetClass::kLog, [&](ZoneId id, const ZoneHolding& holding) {
     const ZoneRecord& record = ledger_.table.at(id);
     const bool fits = record.write_pointer > 0 && record.room() >= request.min_room;
     return fits && record.data.lifetime == request.lifetime && !holding.taken_over;
   });
   if (!zone) return std::nullopt;
-  ledger_.EndLease(*zone);
   ledger_.holdings.at(*zone).taken_over = true;
-  ++ledger_.stats.revoked_leases;
   return Answer{.action = Action::kRevoked};
 }
 
@@ -296,27 +291,30 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::RevokeIdleLease(BudgetClass 
     const bool lends_active =
         lack == Lack::kActiveZone && victim == BudgetClass::kData && ledger_.active.Borrows(victim);
     if (victim != c && !lends_open && !lends_active) continue;
-    const auto zone = LongestIdleLease(victim, [](ZoneId, const ZoneHolding&) { return true; });
-    if (!zone) continue;
-    ledger_.EndLease(*zone);
-    ++ledger_.stats.revoked_leases;
-    return Answer{.action = Action::kRevoked};
+    const auto any = [](ZoneId, const ZoneHolding&) { return true; };
+    if (RevokeLongestIdle(victim, any)) return Answer{.action = Action::kRevoked};
   }
   return std::nullopt;
 }
 
 template <typename Wanted>
-std::optional<ZoneId> ZoneAllocator::LongestIdleLease(BudgetClass c, Wanted wanted) const {
-  std::optional<ZoneId> oldest;
-  uint64_t last_used = UINT64_MAX;
-  for (const auto& [zone, holding] : ledger_.holdings) {
-    const auto& lease = holding.lease;
-    if (!lease || lease->budget_class != c || lease->writing || !lease->open || lease->last_used >= last_used) continue;
-    if (!wanted(zone, holding)) continue;
-    oldest = zone;
-    last_used = lease->last_used;
+std::optional<ZoneId> ZoneAllocator::RevokeLongestIdle(BudgetClass c, Wanted wanted) {
+  for (;;) {
+    std::optional<ZoneId> zone;
+    const LeaseRecord* oldest = nullptr;
+    for (const auto& [id, holding] : ledger_.holdings) {
+      const auto& lease = holding.lease;
+      if (!lease || lease->budget_class != c || lease->state->writing() || !lease->open) continue;
+      if ((oldest != nullptr && lease->last_used >= oldest->last_used) || !wanted(id, holding)) continue;
+      zone = id;
+      oldest = &*lease;
+    }
+    if (!zone) return std::nullopt;
+    if (!oldest->state->EndIfIdle()) continue;  // its holder was quicker
+    ledger_.EndLease(*zone);
+    ++ledger_.stats.revoked_leases;
+    return zone;
   }
-  return oldest;
 }
 
 // The wait for other users of the device is bounded.
@@ -348,7 +346,7 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitReaders(Inquiry& inquir
 // A writer in the middle of a write will soon be between writes. Metadata and the collector take no room from others.
 std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitWriter(BudgetClass c, Lack lack) const {
   const bool writing = std::ranges::any_of(
-      ledger_.holdings, [](const auto& entry) { return entry.second.lease && entry.second.lease->writing; });
+      ledger_.holdings, [](const auto& entry) { return entry.second.lease && entry.second.lease->state->writing(); });
   const bool frees_something = lack != Lack::kSpace || IsOfFiles(c);
   if (!writing || !frees_something) return std::nullopt;
   return Answer{.action = Action::kWait};
@@ -356,20 +354,12 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitWriter(BudgetClass c, L
 
 // --- Leases ---
 
-bool ZoneAllocator::BeginWrite(const ZoneGrant& lease) {
-  LeaseRecord* held = ledger_.Find(lease.zone, lease.lease_id);
-  if (held == nullptr) return false;
-  assert(!held->writing);
-  held->writing = true;
-  return true;
-}
-
-void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes) {
-  LeaseRecord* held = ledger_.Find(lease.zone, lease.lease_id);
-  assert(held != nullptr && held->writing);
-  held->writing = false;
+void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes, uint64_t live) {
+  LeaseRecord* held = ledger_.Find(lease);
+  assert(held != nullptr);
+  held->state->EndWrite();
   held->last_used = ++ledger_.use_count;
-  NoteWritten(lease.zone, bytes);
+  NoteWritten(lease.zone, bytes, live);
   if (held->makes_space) collection_.Earn(bytes);
   if (ledger_.table.at(lease.zone).room() > 0) return;
   // The zone is no longer active nor open for the device.
@@ -377,23 +367,22 @@ void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes) {
   ledger_.DropToken(lease.zone);
 }
 
-void ZoneAllocator::NoteWritten(ZoneId zone, uint64_t bytes) {
+void ZoneAllocator::NoteWritten(ZoneId zone, uint64_t bytes, uint64_t live) {
   ledger_.bytes_written += bytes;
   ZoneTable::Change change = ledger_.table.Edit(zone);
   change->Advance(bytes);
+  change->AddLive(live);
   change->written_at = ledger_.bytes_written;
 }
 
 void ZoneAllocator::EndRefusedWrite(const ZoneGrant& lease, uint64_t bytes) {
-  LeaseRecord* held = ledger_.Find(lease.zone, lease.lease_id);
-  assert(held != nullptr && held->writing);
-  held->writing = false;
-  if (bytes > 0) NoteWritten(lease.zone, bytes);
+  assert(ledger_.Find(lease) != nullptr && lease.state->writing());
+  if (bytes > 0) NoteWritten(lease.zone, bytes, /*live=*/0);
   ledger_.EndLease(lease.zone);
 }
 
 void ZoneAllocator::Release(const ZoneGrant& lease) {
-  if (ledger_.Find(lease.zone, lease.lease_id) == nullptr) return;
+  if (ledger_.Find(lease) == nullptr) return;
   ledger_.EndLease(lease.zone);
   const auto holding = ledger_.holdings.find(lease.zone);
   if (holding != ledger_.holdings.end()) holding->second.taken_over = false;

@@ -37,7 +37,7 @@
 //    mixes classes instead. So what a round has gained is not lost by the next one.
 //  * Whoever is told to wait waits for something that is under way, or due, or bounded by time.
 //
-// Thread safety: none; the owner locks.
+// Thread safety: none; the owner locks. Only a write begins without it (lease_state.h).
 #pragma once
 
 #include <cstdint>
@@ -173,9 +173,9 @@ class ZoneAllocator {
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const { return choice_.RoomOf(data, cohort); }
 
   // --- Leases ---
-  // False: it was revoked.
-  bool BeginWrite(const ZoneGrant& lease);
-  void EndWrite(const ZoneGrant& lease, uint64_t bytes);
+  // A write that was begun by LeaseState::BeginWrite has ended, and has put `bytes` into the zone, of which `live` are
+  // of files.
+  void EndWrite(const ZoneGrant& lease, uint64_t bytes, uint64_t live);
   // The device refused the write, after so many bytes. The zone is as these leave it, and no longer leased.
   void EndRefusedWrite(const ZoneGrant& lease, uint64_t bytes);
   void Release(const ZoneGrant& lease);
@@ -210,7 +210,7 @@ class ZoneAllocator {
     std::optional<ZoneGrant> grant = {};
     Lack lack = Lack::kSpace;
   };
-  void NoteWritten(ZoneId zone, uint64_t bytes);
+  void NoteWritten(ZoneId zone, uint64_t bytes, uint64_t live);
   Attempt Try(const Inquiry& inquiry);
   Attempt TryFiles(const ZoneRequest& request);
   Attempt TryMetadata(std::span<const ZoneId> apart_from);
@@ -236,8 +236,9 @@ class ZoneAllocator {
   bool HelpIsComing(Inquiry& inquiry, Lack lack) const;
   bool ResetIsComing(Inquiry& inquiry) const;
   bool DurableMaySucceed(Inquiry& inquiry) const;
+  // Takes the lease of `c` away that is idle for longest, of those of which `wanted` is true. Returns its zone.
   template <typename Wanted>
-  std::optional<ZoneId> LongestIdleLease(BudgetClass c, Wanted wanted) const;
+  std::optional<ZoneId> RevokeLongestIdle(BudgetClass c, Wanted wanted);
 
   ZoneLedger ledger_;
   const std::unique_ptr<PlacementPolicy> policy_;

@@ -105,10 +105,10 @@ class Model {
       const ZoneRecord& record = l.table.at(zone.device.zone);
       live += record.use == ZoneUse::kMetadata ? 0 : record.live;
       ASSERT_EQ(record.live, zone.live) << zone.device.zone.value();
-      ASSERT_EQ(record.phase == ZonePhase::kLeased, zone.lease != 0) << zone.device.zone.value();
+      ASSERT_EQ(record.phase == ZonePhase::kLeased, zone.lease != nullptr) << zone.device.zone.value();
       if (IsActive(zone.device.state)) ++active;
-      if (zone.lease != 0 && record.room() > 0) ++open;
-      ASSERT_FALSE(record.victim && zone.lease != 0);
+      if (zone.lease != nullptr && record.room() > 0) ++open;
+      ASSERT_FALSE(record.victim && zone.lease != nullptr);
       if (record.phase == ZonePhase::kEmpty || setting_.policy != "isozone") {
         ASSERT_EQ(record.cohort, Cohort()) << zone.device.zone.value();
         ASSERT_FALSE(record.sealed);
@@ -137,8 +137,8 @@ class Model {
   struct Zone {
     ZoneDescriptor device;
     uint64_t live = 0;
-    uint64_t lease = 0;      // 0: not leased
-    bool undurable = false;  // the metadata on the device may still name something in it
+    std::shared_ptr<LeaseState> lease = {};  // null: not leased
+    bool undurable = false;                  // the metadata on the device may still name something in it
   };
   struct Writer {
     ZoneGrant grant;
@@ -312,18 +312,18 @@ class Model {
   void Take(const Asker& asker, const ZoneGrant& grant) {
     ++grants_;
     Zone& zone = zones_[grant.zone.value()];
-    if (grant.lease_id == 0) {  // set aside
+    if (grant.state == nullptr) {  // set aside
       ASSERT_EQ(zone.device.state, ZoneState::kEmpty);
       metadata_.push_back(grant.zone);
       return Reserve();
     }
-    ASSERT_EQ(zone.lease, 0U) << "two writers of one zone";
+    ASSERT_EQ(zone.lease, nullptr) << "two writers of one zone";
     ASSERT_EQ(grant.write_pointer, zone.device.write_pointer);
     ASSERT_TRUE(zone.device.state == ZoneState::kEmpty || IsActive(zone.device.state));
     if (!asker.metadata) {
       ASSERT_GE(kCapacity - grant.write_pointer, asker.request.min_room);
     }
-    zone.lease = grant.lease_id;
+    zone.lease = grant.state;
     writers_.push_back({grant, asker.metadata});
     if (asker.metadata && std::ranges::find(metadata_, grant.zone) == metadata_.end()) metadata_.push_back(grant.zone);
     Reserve();
@@ -332,8 +332,9 @@ class Model {
   // Finds the leases that the allocator has ended.
   void FindRevoked() {
     for (Zone& zone : zones_) {
-      if (zone.lease == 0 || ledger().Find(zone.device.zone, zone.lease) != nullptr) continue;
-      zone.lease = 0;
+      if (zone.lease == nullptr || !zone.lease->ended()) continue;
+      EXPECT_EQ(ledger().Find({.zone = zone.device.zone, .state = zone.lease}), nullptr);
+      zone.lease = nullptr;
     }
   }
 
@@ -343,7 +344,7 @@ class Model {
     Writer& writer = writers_[random_.Below(writers_.size())];
     if (!writer.writing) {
       if (writer.grant.write_pointer == kCapacity) return Release(writer);
-      writer.writing = allocator_->BeginWrite(writer.grant);
+      writer.writing = writer.grant.state->BeginWrite();
       if (!writer.writing) Drop(writer);
       return;
     }
@@ -351,25 +352,23 @@ class Model {
     Zone& zone = zones_[writer.grant.zone.value()];
     const uint64_t fate = random_.Below(6000);
     if (fate == 0) {
-      zone.lease = 0;
+      zone.lease = nullptr;
       if (random_.Below(8) == 0) zone.device.state = ZoneState::kReadOnly;
       allocator_->upkeep().NoteFailure(writer.grant.zone, DeviceOp::kWrite,
                                        random_.Below(8) == 0 ? std::optional<ZoneDescriptor>() : zone.device);
       return Drop(writer);
     }
     if (fate == 1) {
-      zone.lease = 0;
+      zone.lease = nullptr;
       allocator_->EndRefusedWrite(writer.grant, /*bytes=*/0);
       return Drop(writer);
     }
     const uint64_t bytes = kBlock * random_.Between(1, (kCapacity - writer.grant.write_pointer) / kBlock);
     zone.device.write_pointer += bytes;
     zone.device.state = zone.device.write_pointer == kCapacity ? ZoneState::kFull : ZoneState::kImplicitlyOpen;
-    if (!writer.metadata) {
-      ledger().table.Edit(writer.grant.zone)->AddLive(bytes);
-      zone.live += bytes;
-    }
-    allocator_->EndWrite(writer.grant, bytes);
+    const uint64_t live = writer.metadata ? 0 : bytes;
+    zone.live += live;
+    allocator_->EndWrite(writer.grant, bytes, live);
     writer.grant.write_pointer += bytes;
   }
 
@@ -388,7 +387,7 @@ class Model {
 
   void Release(Writer& writer) {
     Zone& zone = zones_[writer.grant.zone.value()];
-    if (zone.lease == writer.grant.lease_id) zone.lease = 0;
+    if (zone.lease == writer.grant.state) zone.lease = nullptr;
     allocator_->Release(writer.grant);
     Drop(writer);
   }
@@ -434,7 +433,7 @@ class Model {
     for (const ZoneId id : commands.zones) {
       const Zone& zone = zones_[id.value()];
       const ZoneRecord& record = ledger().table.at(id);
-      ASSERT_EQ(zone.lease, 0U);
+      ASSERT_EQ(zone.lease, nullptr);
       ASSERT_TRUE(record.at_device);
       if (commands.op == DeviceOp::kReset) {
         ASSERT_FALSE(record.victim || record.pinned);
@@ -512,7 +511,7 @@ class Model {
     asker->metadata = true;
     const ZoneId reopened = metadata_.empty() ? ZoneId(0) : metadata_[random_.Below(metadata_.size())];
     const ZoneRecord& record = ledger().table.at(reopened);
-    const bool reopenable = !metadata_.empty() && zones_[reopened.value()].lease == 0 && !record.released &&
+    const bool reopenable = !metadata_.empty() && zones_[reopened.value()].lease == nullptr && !record.released &&
                             (record.phase == ZonePhase::kIdle || record.set_aside) && record.use == ZoneUse::kMetadata;
     if (reopenable && random_.Below(2) == 0) {
       asker->inquiry.emplace(*allocator_, reopened);
@@ -533,7 +532,7 @@ class Model {
   void ReleaseMetadata() {
     const size_t which = random_.Below(metadata_.size());
     const ZoneId zone = metadata_[which];
-    if (zones_[zone.value()].lease != 0) return;
+    if (zones_[zone.value()].lease != nullptr) return;
     metadata_.erase(metadata_.begin() + static_cast<ptrdiff_t>(which));
     allocator_->ReleaseMetadata(zone);
     Reserve();

@@ -23,7 +23,7 @@ PlacementQuery ZoneChoice::QueryFor(const ZoneRequest& request) const {
   query.isolate = ledger_.options.isolation;
   query.keep_away = ledger_.options.keep_away;
   query.loads = ledger_.loads;
-  query.turn = static_cast<uint32_t>(ledger_.next_lease_id);
+  query.turn = static_cast<uint32_t>(ledger_.next_lease);
   return query;
 }
 

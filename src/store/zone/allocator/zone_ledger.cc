@@ -69,19 +69,21 @@ ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort coh
     change->writer = writer;
   }
   LeaseRecord& lease = holding.lease.emplace();
-  lease.id = next_lease_id++;
+  lease.state = std::make_shared<LeaseState>();
+  ++next_lease;
   lease.budget_class = c;
   lease.urgent = urgent;
   ++LoadOf(zone, lease);
   if (auto token = open.TryTake(c)) lease.open.emplace(std::move(*token));
   lease.last_used = ++use_count;
-  return {zone, lease.id, table.at(zone).write_pointer, table.at(zone).capacity};
+  return {zone, lease.state, table.at(zone).write_pointer, table.at(zone).capacity};
 }
 
-LeaseRecord* ZoneLedger::Find(ZoneId zone, uint64_t lease_id) {
-  const auto holding = holdings.find(zone);
-  if (holding == holdings.end() || !holding->second.lease || holding->second.lease->id != lease_id) return nullptr;
-  return &*holding->second.lease;
+LeaseRecord* ZoneLedger::Find(const ZoneGrant& lease) {
+  const auto holding = holdings.find(lease.zone);
+  if (holding == holdings.end()) return nullptr;
+  std::optional<LeaseRecord>& held = holding->second.lease;
+  return held && held->state == lease.state ? &*held : nullptr;
 }
 
 void ZoneLedger::EndLease(ZoneId zone) {
@@ -95,6 +97,7 @@ void ZoneLedger::EraseLease(ZoneId zone) {
   const auto holding = holdings.find(zone);
   const LeaseRecord lease = std::move(*holding->second.lease);
   holding->second.lease.reset();
+  lease.state->End();
   --LoadOf(zone, lease);
   space_makers -= lease.makes_space ? 1 : 0;
   const bool collectors = lease.budget_class == BudgetClass::kGc;

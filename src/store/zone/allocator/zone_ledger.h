@@ -62,13 +62,12 @@ struct Durability {
 
 // The lease of a zone.
 struct LeaseRecord {
-  uint64_t id = 0;
+  std::shared_ptr<LeaseState> state;  // the holder has it, too
   BudgetClass budget_class = BudgetClass::kData;
   bool urgent = false;
   bool makes_space = false;                 // compaction, or collection
   std::optional<ActiveBudget::Token> open;  // until the zone is full
-  bool writing = false;
-  uint64_t last_used = 0;  // by ZoneLedger::use_count
+  uint64_t last_used = 0;                   // by ZoneLedger::use_count
 };
 // What is held of a zone that is active, or leased.
 struct ZoneHolding {
@@ -92,7 +91,7 @@ struct ZoneLedger {
     return heeds_cohorts && request.use == ZoneUse::kData ? request.cohort : Cohort();
   }
   // Null: the lease has ended.
-  LeaseRecord* Find(ZoneId zone, uint64_t lease_id);
+  LeaseRecord* Find(const ZoneGrant& lease);
   // The zone is idle, full or empty after this.
   void EndLease(ZoneId zone);
   // Ends the lease of a zone that becomes something else.
@@ -148,7 +147,7 @@ struct ZoneLedger {
   bool stopping = false;
   AllocatorStats stats;
   uint64_t use_count = 0;
-  uint64_t next_lease_id = 1;
+  uint64_t next_lease = 1;  // the number of the lease that is granted next
 
  private:
   // Notes that data goes where it does not belong.

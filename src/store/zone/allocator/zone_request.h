@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "store/zone/allocator/active_budget.h"
+#include "store/zone/allocator/lease_state.h"
 #include "store/zone/cohort.h"
 #include "store/zone/data_class.h"
 #include "store/zone/heat.h"
@@ -35,9 +37,9 @@ struct ZoneRequest {
 // A zone that one writer has for itself.
 struct ZoneGrant {
   ZoneId zone;
-  uint64_t lease_id = 0;       // tells this lease from a later one of the same zone; 0: set aside, not leased
-  uint64_t write_pointer = 0;  // bytes from the start of the zone
-  uint64_t capacity = 0;       // bytes
+  std::shared_ptr<LeaseState> state;  // tells this lease from a later one of the same zone; null: it is set aside
+  uint64_t write_pointer = 0;         // bytes from the start of the zone
+  uint64_t capacity = 0;              // bytes
 };
 
 // Why no zone can be given.

@@ -245,8 +245,6 @@ void ZoneUpkeep::NotePinned(std::span<const ZoneId> asked, std::span<const ZoneI
 }
 
 void ZoneUpkeep::NoteReset(ZoneId zone) {
-  const ZoneRecord& record = ledger_.table.at(zone);
-  reset_written_percent_.Add(100 * record.finished_at.value_or(record.write_pointer) / record.capacity);
   ledger_.table.Edit(zone)->EndReset();
   ledger_.DropToken(zone);
   ++ledger_.stats.resets;

@@ -102,9 +102,6 @@ class ZoneUpkeep {
   // The command, or a write, failed; `found`: what the device says of the zone then, none where it does not answer.
   void NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneDescriptor>& found);
 
-  // Of the capacity of each zone that was reset: what had been written of it, in percent.
-  const Histogram& reset_written_percent() const { return reset_written_percent_; }
-
  private:
   uint32_t CommandsToStart() const;
   bool KeepsDeadIdle() const;
@@ -131,7 +128,6 @@ class ZoneUpkeep {
   const bool reuses_dead_;
   const uint32_t most_lost_percent_;
   uint32_t unconfirmed_finishes_ = 0;  // begun, and waiting for durable metadata
-  Histogram reset_written_percent_;
 };
 
 }  // namespace isozone

@@ -106,9 +106,8 @@ class WishedFinishTest : public testing::Test {
     ZoneAllocator::Inquiry inquiry(*allocator_, request);
     const auto answer = allocator_->Ask(inquiry, 1);
     EXPECT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
-    EXPECT_TRUE(allocator_->BeginWrite(answer.grant));
-    allocator_->ledger().table.Edit(answer.grant.zone)->AddLive(blocks * kBlock);
-    allocator_->EndWrite(answer.grant, blocks * kBlock);
+    EXPECT_TRUE(answer.grant.state->BeginWrite());
+    allocator_->EndWrite(answer.grant, blocks * kBlock, /*live=*/blocks * kBlock);
     allocator_->Release(answer.grant);
     return answer.grant.zone;
   }
@@ -179,14 +178,13 @@ TEST_F(WishedFinishTest, AZoneThatAWaiterCanTakeIsLeftToIt) {
     ZoneAllocator::Inquiry inquiry(*allocator_, request);
     const auto answer = allocator_->Ask(inquiry, 1);
     if (answer.action != ZoneAllocator::Answer::Action::kGranted) break;
-    EXPECT_TRUE(allocator_->BeginWrite(answer.grant));  // in the middle of a write, so that nobody takes its zone away
+    EXPECT_TRUE(answer.grant.state->BeginWrite());  // in the middle of a write, so that nobody takes its zone away
     writers.push_back(answer.grant);
   }
   ASSERT_FALSE(writers.empty());
   ZoneAllocator::Inquiry waiter(*allocator_, request);
   ASSERT_EQ(allocator_->Ask(waiter, 1).action, ZoneAllocator::Answer::Action::kWait);
-  allocator_->ledger().table.Edit(writers[0].zone)->AddLive(kBlock);
-  allocator_->EndWrite(writers[0], kBlock);
+  allocator_->EndWrite(writers[0], kBlock, /*live=*/kBlock);
   allocator_->Release(writers[0]);
   EXPECT_TRUE(FinishesDue().empty());
   const auto answer = allocator_->Ask(waiter, 1);
@@ -229,9 +227,8 @@ class LogBesideFullDataTest : public WishedFinishTest {
     return answer.grant;
   }
   void WriteTo(const ZoneGrant& lease, uint64_t blocks) {
-    ASSERT_TRUE(allocator_->BeginWrite(lease));
-    allocator_->ledger().table.Edit(lease.zone)->AddLive(blocks * kBlock);
-    allocator_->EndWrite(lease, blocks * kBlock);
+    ASSERT_TRUE(lease.state->BeginWrite());
+    allocator_->EndWrite(lease, blocks * kBlock, /*live=*/blocks * kBlock);
   }
 
   ZoneGrant manifest_;
@@ -265,8 +262,8 @@ TEST_F(LogBesideFullDataTest, ALogTakesOverTheZoneOfOneThatIsBetweenWrites) {
   ASSERT_EQ(answer.action, Action::kGranted);
   EXPECT_EQ(answer.grant.zone, wal_.zone);
   EXPECT_TRUE(FinishesDue().empty());
-  EXPECT_FALSE(allocator_->BeginWrite(wal_)) << "it goes on elsewhere";
-  EXPECT_TRUE(allocator_->BeginWrite(manifest_));
+  EXPECT_FALSE(wal_.state->BeginWrite()) << "it goes on elsewhere";
+  EXPECT_TRUE(manifest_.state->BeginWrite());
 }
 
 // Otherwise two logs that are both written would take one zone from each other at each write.
@@ -275,7 +272,7 @@ TEST_F(LogBesideFullDataTest, ALogThatGoesOnWritingGetsAZoneOfItsOwn) {
   const auto second = AskAfterRevocations(LogRequest(Lifetime::kShort));
   ASSERT_EQ(second.action, Action::kGranted);
   WriteTo(second.grant, 1);
-  ASSERT_FALSE(allocator_->BeginWrite(wal_));
+  ASSERT_FALSE(wal_.state->BeginWrite());
   EXPECT_EQ(Ask(LogRequest(Lifetime::kShort)).action, Action::kExecute);
   EXPECT_EQ(allocator_->ledger().table.totals().finishing, 1U);
 }
@@ -298,7 +295,7 @@ TEST_F(LogBesideFullDataTest, AZoneThatWasGivenBackCanBeTakenOverAgain) {
 TEST_F(LogBesideFullDataTest, ALogTakesOverNoZoneThatHasNotTheRoom) {
   OpenWithLogs("isozone");
   EXPECT_EQ(Ask(LogRequest(Lifetime::kShort, kBlocks)).action, Action::kExecute);
-  EXPECT_TRUE(allocator_->BeginWrite(wal_));
+  EXPECT_TRUE(wal_.state->BeginWrite());
 }
 
 TEST_F(LogBesideFullDataTest, TheBaselineFinishesAZoneOfDataForALog) {
@@ -306,7 +303,7 @@ TEST_F(LogBesideFullDataTest, TheBaselineFinishesAZoneOfDataForALog) {
   const auto answer = Ask(LogRequest(Lifetime::kShort));
   ASSERT_EQ(answer.action, Action::kExecute);
   EXPECT_EQ(answer.commands[0].op, DeviceOp::kFinish);
-  EXPECT_TRUE(allocator_->BeginWrite(wal_));
+  EXPECT_TRUE(wal_.state->BeginWrite());
 }
 
 // Every active zone that data can have is in use, no zone is empty but those that are kept, and the collector has the
@@ -330,9 +327,8 @@ TEST(CollectorsZoneTest, TakesTheNextClassWhereNoZoneCanBeSpared) {
     ZoneAllocator::Inquiry inquiry(allocator, request);
     const auto answer = allocator.Ask(inquiry, 1);
     if (answer.action != ZoneAllocator::Answer::Action::kGranted) return std::nullopt;
-    EXPECT_TRUE(allocator.BeginWrite(answer.grant));
-    allocator.ledger().table.Edit(answer.grant.zone)->AddLive(blocks * kBlock);
-    allocator.EndWrite(answer.grant, blocks * kBlock);
+    EXPECT_TRUE(answer.grant.state->BeginWrite());
+    allocator.EndWrite(answer.grant, blocks * kBlock, /*live=*/blocks * kBlock);
     allocator.Release(answer.grant);
     return answer.grant.zone;
   };

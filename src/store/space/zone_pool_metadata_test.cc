@@ -1,5 +1,3 @@
-#include "store/space/metadata_zones.h"
-
 #include <thread>
 #include <vector>
 
@@ -11,30 +9,30 @@
 namespace isozone {
 namespace {
 
-using MetadataZonesTest = ZonePoolTest;
+using ZonePoolMetadataTest = ZonePoolTest;
 
 // Otherwise what is still possible on a full device, such as renaming a file, would fail after a power cut.
-TEST_F(MetadataZonesTest, ALogThatTookItsReserveDoesNotTakeThatOfMetadataAtTheNextMount) {
+TEST_F(ZonePoolMetadataTest, ALogThatTookItsReserveDoesNotTakeThatOfMetadataAtTheNextMount) {
   Open();
   FillDevice();
   WriteZone(kLog, kBlock);  // in one of the two empty zones that are not kept for metadata
   constexpr uint32_t kBefore = HomeZones(2) + 2;
   constexpr uint32_t kLeast = HomeZones(2);
-  pool_->metadata().Reserve(kLeast, MetadataClaim::kForced);  // as a mount does at its beginning
-  EXPECT_FALSE(pool_->metadata().Reserve(kBefore + 2, MetadataClaim::kRenewed)) << "there are not so many";
-  EXPECT_FALSE(pool_->metadata().Reserve(kBefore, MetadataClaim::kNew));
-  EXPECT_TRUE(pool_->metadata().Reserve(kBefore, MetadataClaim::kRenewed));
+  pool_->ReserveForMetadata(kLeast, MetadataClaim::kForced);  // as a mount does at its beginning
+  EXPECT_FALSE(pool_->ReserveForMetadata(kBefore + 2, MetadataClaim::kRenewed)) << "there are not so many";
+  EXPECT_FALSE(pool_->ReserveForMetadata(kBefore, MetadataClaim::kNew));
+  EXPECT_TRUE(pool_->ReserveForMetadata(kBefore, MetadataClaim::kRenewed));
   ZoneLease journal = MustAcquireMetadata();
   ZoneLease checkpoint = MustAcquireMetadata();
 }
 
-TEST_F(MetadataZonesTest, TheFirstZonesAreForMetadataOnly) {
+TEST_F(ZonePoolMetadataTest, TheFirstZonesAreForMetadataOnly) {
   Open();
   for (const ZoneId zone : FillDevice()) EXPECT_GE(zone.value(), 3U);
-  EXPECT_EQ(pool_->metadata().Reopen(ZoneId(0)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(pool_->Reopen(ZoneId(0)).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(MetadataZonesTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
+TEST_F(ZonePoolMetadataTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
   Open();
   ZoneLease journal = MustAcquireMetadata();
   const ZoneId zone = journal.zone();
@@ -51,7 +49,7 @@ TEST_F(MetadataZonesTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
   EXPECT_EQ(MustAcquire(kData).zone(), zone);
 }
 
-TEST_F(MetadataZonesTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
+TEST_F(ZonePoolMetadataTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
   Open(30, /*max_active=*/9);
   std::vector<ZoneLease> metadata;
   for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
@@ -73,7 +71,7 @@ TEST_F(MetadataZonesTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
 }
 
 // Nobody has to ask for this reset, although the background thread is asleep.
-TEST_F(MetadataZonesTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
+TEST_F(ZonePoolMetadataTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
   Open();
   pool_->collected().ResetAtOnce(false);
   for (uint64_t i = 1; i <= 20; ++i) {

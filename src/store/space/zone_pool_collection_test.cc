@@ -1,5 +1,3 @@
-#include "store/space/collected_zones.h"
-
 #include <chrono>
 #include <future>
 #include <thread>
@@ -13,9 +11,9 @@
 namespace isozone {
 namespace {
 
-using CollectedZonesTest = ZonePoolTest;
+using ZonePoolCollectionTest = ZonePoolTest;
 
-TEST_F(CollectedZonesTest, CandidatesHaveDataAndGarbageAndNoWriter) {
+TEST_F(ZonePoolCollectionTest, CandidatesHaveDataAndGarbageAndNoWriter) {
   Open();
   const ZoneId all_live = WriteZone(kData, kCapacity);
   const ZoneId full = WriteZone(kData, kCapacity);
@@ -37,7 +35,7 @@ TEST_F(CollectedZonesTest, CandidatesHaveDataAndGarbageAndNoWriter) {
   for (const ZoneId zone : {all_live, log, leased.zone(), ZoneId(0)}) EXPECT_FALSE(pool_->collected().Hold(zone));
 }
 
-TEST_F(CollectedZonesTest, ACandidateIsAsOldAsWhatWasWrittenAfterIt) {
+TEST_F(ZonePoolCollectionTest, ACandidateIsAsOldAsWhatWasWrittenAfterIt) {
   Open();
   const ZoneId old = WriteZone(kData, kCapacity);
   const ZoneId young = WriteZone(kData, kCapacity);
@@ -49,7 +47,7 @@ TEST_F(CollectedZonesTest, ACandidateIsAsOldAsWhatWasWrittenAfterIt) {
   EXPECT_EQ(candidates[1].age, 4 * kBlock);
 }
 
-TEST_F(CollectedZonesTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
+TEST_F(ZonePoolCollectionTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
   Open();
   const ZoneId zone = WriteZone(kData, 4 * kBlock);
   pool_->RemoveLive(zone, kBlock);
@@ -66,7 +64,7 @@ TEST_F(CollectedZonesTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
   EXPECT_EQ(MustAcquire(kData).zone(), zone);
 }
 
-TEST_F(CollectedZonesTest, AVictimThatIsLetGoIsGoneOnWith) {
+TEST_F(ZonePoolCollectionTest, AVictimThatIsLetGoIsGoneOnWith) {
   Open();
   const ZoneId zone = WriteZone(kData, 4 * kBlock);
   pool_->RemoveLive(zone, kBlock);
@@ -75,7 +73,7 @@ TEST_F(CollectedZonesTest, AVictimThatIsLetGoIsGoneOnWith) {
   EXPECT_EQ(MustAcquire(kGoesOnInData).zone(), zone);
 }
 
-TEST_F(CollectedZonesTest, TheCollectorHasAZoneWhereNobodyElseHas) {
+TEST_F(ZonePoolCollectionTest, TheCollectorHasAZoneWhereNobodyElseHas) {
   Open();
   FillDevice();
   EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
@@ -91,7 +89,7 @@ TEST_F(CollectedZonesTest, TheCollectorHasAZoneWhereNobodyElseHas) {
 }
 
 // A broken zone that cannot be finished either does not keep the collector's share of the active zones.
-TEST_F(CollectedZonesTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
+TEST_F(ZonePoolCollectionTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
   Open(/*zone_count=*/20, /*max_active=*/9);
   ZoneLease lease = MustAcquire(kCollector);
   Write(lease, kBlock);
@@ -103,14 +101,14 @@ TEST_F(CollectedZonesTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
   EXPECT_TRUE(MustAcquire(kCollector).held());
 }
 
-TEST_F(CollectedZonesTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
+TEST_F(ZonePoolCollectionTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
   pool_->collected().Attach(true);
   pool_->collected().BeginRound();
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
   WaitUntilWanted(1);
-  EXPECT_TRUE(pool_->collected().Space().wanted);
+  EXPECT_TRUE(pool_->collected().Look().wanted);
   pool_->collected().EndRound(/*gained=*/false);  // it had begun before: the writer asks again, and goes on waiting
   WaitUntilWanted(2);
   pool_->collected().BeginRound();
@@ -122,11 +120,11 @@ TEST_F(CollectedZonesTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(lease->zone(), zones[3]);
   pool_->collected().EndRound(/*gained=*/true);
-  EXPECT_FALSE(pool_->collected().Space().wanted);
+  EXPECT_FALSE(pool_->collected().Look().wanted);
   EXPECT_EQ(pool_->Stats().space_waits, 1U);
 }
 
-TEST_F(CollectedZonesTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
+TEST_F(ZonePoolCollectionTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   Open();
   FillDevice();
   ZoneLease last = MustAcquire(kLog);  // uses up the zone that is kept for logs
@@ -143,14 +141,14 @@ TEST_F(CollectedZonesTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   EXPECT_EQ(log_waiter.get().code(), StatusCode::kNoSpace);
 }
 
-TEST_F(CollectedZonesTest, WhoWantsRoomWaitsUntilThereIsEnough) {
+TEST_F(ZonePoolCollectionTest, WhoWantsRoomWaitsUntilThereIsEnough) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
   pool_->collected().Attach(true);
   pool_->collected().BeginRound();
   auto waiter = std::async(std::launch::async, [&] { return pool_->AwaitRoom(kCapacity + kBlock); });
   WaitUntilWanted(1);
-  EXPECT_TRUE(pool_->collected().Space().wanted);
+  EXPECT_TRUE(pool_->collected().Look().wanted);
   pool_->collected().EndRound(/*gained=*/false);  // it had begun before
   WaitUntilWanted(2);
   pool_->collected().BeginRound();
@@ -163,11 +161,11 @@ TEST_F(CollectedZonesTest, WhoWantsRoomWaitsUntilThereIsEnough) {
   const Status status = waiter.get();
   EXPECT_TRUE(status.ok()) << status.ToString();
   pool_->collected().EndRound(/*gained=*/true);
-  EXPECT_FALSE(pool_->collected().Space().wanted);
+  EXPECT_FALSE(pool_->collected().Look().wanted);
   EXPECT_EQ(pool_->Stats().space_waits, 1U);
 }
 
-TEST_F(CollectedZonesTest, ThereIsNoRoomOnceAWholeRoundHasGainedNothing) {
+TEST_F(ZonePoolCollectionTest, ThereIsNoRoomOnceAWholeRoundHasGainedNothing) {
   Open();
   FillDevice();
   EXPECT_EQ(pool_->AwaitRoom(kBlock).code(), StatusCode::kNoSpace);
@@ -182,7 +180,7 @@ TEST_F(CollectedZonesTest, ThereIsNoRoomOnceAWholeRoundHasGainedNothing) {
 }
 
 // The collector does not take what is leased.
-TEST_F(CollectedZonesTest, WhoWantsRoomTakesOnlyZonesInWhichSomethingHasDied) {
+TEST_F(ZonePoolCollectionTest, WhoWantsRoomTakesOnlyZonesInWhichSomethingHasDied) {
   Open();
   ZoneLease lease = MustAcquire(kData);
   Write(lease, kBlock);
@@ -198,7 +196,7 @@ TEST_F(CollectedZonesTest, WhoWantsRoomTakesOnlyZonesInWhichSomethingHasDied) {
   EXPECT_EQ(pool_->collected().Candidates().size(), 1U);
 }
 
-TEST_F(CollectedZonesTest, NobodyWaitsForACollectorThatGoes) {
+TEST_F(ZonePoolCollectionTest, NobodyWaitsForACollectorThatGoes) {
   Open();
   FillDevice();
   EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
@@ -211,7 +209,7 @@ TEST_F(CollectedZonesTest, NobodyWaitsForACollectorThatGoes) {
 }
 
 // After the reset has failed, and before the next round begins, the writer must ask the collector for space again.
-TEST_F(CollectedZonesTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
+TEST_F(ZonePoolCollectionTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
   pool_->collected().Attach(true);
@@ -222,7 +220,7 @@ TEST_F(CollectedZonesTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   device_->WaitUntilHeld(1);
   pool_->collected().BeginRound();
   pool_->collected().EndRound(/*gained=*/false);
-  while (pool_->collected().Space().wanted) std::this_thread::yield();  // the reset will give a zone back
+  while (pool_->collected().Look().wanted) std::this_thread::yield();  // the reset will give a zone back
   device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
   device_->LetGo();
   while (space_wanted_ < 2 && waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
@@ -236,7 +234,7 @@ TEST_F(CollectedZonesTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   pool_->collected().EndRound(/*gained=*/true);
 }
 
-TEST_F(CollectedZonesTest, TheCollectorWaitsForNobodyWhoWrites) {
+TEST_F(ZonePoolCollectionTest, TheCollectorWaitsForNobodyWhoWrites) {
   Open();
   FillDevice();
   ZoneLease log = MustAcquire(kLog);
@@ -249,7 +247,7 @@ TEST_F(CollectedZonesTest, TheCollectorWaitsForNobodyWhoWrites) {
   EXPECT_EQ(collector.get().code(), StatusCode::kNoSpace);
 }
 
-TEST_F(CollectedZonesTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
+TEST_F(ZonePoolCollectionTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
   Open();
   FillDevice();
   ZoneLease first = MustAcquireMetadata();
@@ -273,7 +271,7 @@ TEST_F(CollectedZonesTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveB
   EXPECT_EQ(checkpoints_wanted_, 2U);
 }
 
-TEST_F(CollectedZonesTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
+TEST_F(ZonePoolCollectionTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
   Open();
   ZoneLease journal = MustAcquireMetadata();
   ASSERT_TRUE(journal.BeginWrite());
@@ -291,7 +289,7 @@ TEST_F(CollectedZonesTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
 }
 
-TEST_F(CollectedZonesTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
+TEST_F(ZonePoolCollectionTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
   ZoneLease first = MustAcquireMetadata();
@@ -307,7 +305,7 @@ TEST_F(CollectedZonesTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
   EXPECT_EQ(checkpoints_wanted_, 0U);
 }
 
-TEST_F(CollectedZonesTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
+TEST_F(ZonePoolCollectionTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   Open();
   pool_->collected().ResetAtOnce(false);
   const std::vector<ZoneId> zones = FillDevice();
@@ -331,7 +329,7 @@ TEST_F(CollectedZonesTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
 
 // A writer that has begun to wait for a dead zone gets it, even if the scheme that is chosen meanwhile lets dead zones
 // wait.
-TEST_F(CollectedZonesTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
+TEST_F(ZonePoolCollectionTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
   Open(/*zone_count=*/20, /*max_active=*/9);
   for (int i = 0; i < 2; ++i) {  // both zones that logs may have active, with little room left
     ZoneLease log = MustAcquire({ZoneUse::kLog, Lifetime::kShort, kCapacity});
@@ -361,7 +359,7 @@ TEST_F(CollectedZonesTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
 }
 
 // The writer needs the zone already when it dies.
-TEST_F(CollectedZonesTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
+TEST_F(ZonePoolCollectionTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
   Open();
   pool_->collected().ResetAtOnce(false);
   const std::vector<ZoneId> zones = FillDevice();
@@ -374,7 +372,7 @@ TEST_F(CollectedZonesTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
   EXPECT_TRUE(waiter.get().ok());
 }
 
-TEST_F(CollectedZonesTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
+TEST_F(ZonePoolCollectionTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
   Open();
   const ZoneId data = WriteZone(kData, kCapacity);
   const ZoneId log = WriteZone(kLog, kCapacity);
@@ -396,7 +394,7 @@ TEST_F(CollectedZonesTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
   EXPECT_EQ(pool_->Stats().resets, 2U);
 }
 
-TEST_F(CollectedZonesTest, ADeadZoneIsCollectedOnceHoweverLongItsResetTakes) {
+TEST_F(ZonePoolCollectionTest, ADeadZoneIsCollectedOnceHoweverLongItsResetTakes) {
   Open();
   const ZoneId first = WriteZone(kData, kCapacity);
   const ZoneId second = WriteZone(kData, kCapacity);
