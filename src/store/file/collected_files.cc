@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "store/file/in_place_writes.h"
-#include "store/file/pending_extents.h"
 #include "store/file/relocation_writer.h"
+#include "store/file/unpublished.h"
 
 namespace isozone {
 namespace {
@@ -40,9 +39,7 @@ void CollectedFiles::CountBlocks(std::span<GcCandidate> zones) const {
 std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
   std::vector<GcRun> runs = KnownRunsIn(zone);
   if (!runs.empty()) return runs;
-  Status published = PendingExtents::PublishZone(context_, zone);
-  if (published.ok()) published = InPlaceWrites::PublishZone(context_, zone);
-  if (!published.ok()) {
+  if (const Status published = Unpublished::PublishZone(context_, zone); !published.ok()) {
     Log().warn("zone {} cannot be collected: {}", zone.value(), published.message());
     return {};
   }

@@ -38,16 +38,8 @@ void InPlaceZones::Release() {
 
 InPlaceWrites::~InPlaceWrites() {
   Abandon();
-  if (!serial_) return;
   const MutexLock names(context_.namespace_mutex);
-  context_.in_place.erase(*serial_);
-}
-
-void InPlaceWrites::Register() {
-  if (serial_) return;
-  const MutexLock names(context_.namespace_mutex);
-  serial_ = context_.next_pending++;
-  context_.in_place.emplace(*serial_, this);
+  Unregister();
 }
 
 bool InPlaceWrites::empty() const {
@@ -63,9 +55,9 @@ bool InPlaceWrites::is_large() const {
 void InPlaceWrites::Abandon() {
   const MutexLock names(context_.namespace_mutex);
   const MutexLock lock(mu_);
-  const Inode* inode = context_.state.Find(file_.id());
+  const Inode* inode = context_.state.Find(id_);
   if (inode != nullptr && !pending_.empty()) file_.Reset(inode->extents, file_.damage());
-  context_.LeaveToHandles(file_.id(), std::move(space_));
+  context_.LeaveToHandles(id_, std::move(space_));
   pending_.clear();
   bytes_ = 0;
 }
@@ -84,8 +76,8 @@ Status InPlaceWrites::Write(uint64_t offset, std::span<const std::byte> data, Da
   const std::vector<ZoneBytes> superseded = Supersede(offset, data.size());
   SpaceClaim old = space_.Split(superseded);
   space_.Merge(std::move(space));
-  ++written_;
-  for (const FileExtent& extent : written) Insert(extent, written_);
+  ++added_;
+  for (const FileExtent& extent : written) Insert(extent, added_);
   file_.Move(written, std::move(old));
   file_.NoteOverwritten();
   context_.in_place_writes.fetch_add(1, std::memory_order_relaxed);
@@ -124,7 +116,7 @@ std::vector<MetadataOp> InPlaceWrites::Operations(const std::vector<FileExtent>&
   std::vector<MetadataOp> ops;
   std::vector<FileExtent> run;
   const auto end_run = [&] {
-    if (!run.empty()) ops.emplace_back(PlaceExtents{file_.id(), std::exchange(run, {}), now_s});
+    if (!run.empty()) ops.emplace_back(PlaceExtents{id_, std::exchange(run, {}), now_s});
   };
   for (const FileExtent& extent : ranges) {
     if (!run.empty() && EndInFile(run.back()) != extent.file_offset) end_run();
@@ -145,7 +137,7 @@ std::vector<ZoneBytes> InPlaceWrites::SpaceBefore(const Inode& inode, const std:
 }
 
 Status InPlaceWrites::PublishUpTo(MountContext& context, uint64_t last) {
-  const Inode& inode = *context.state.Find(file_.id());
+  const Inode& inode = *context.state.Find(id_);
   std::vector<FileExtent> ranges;
   for (const auto& [offset, range] : pending_) {
     if (range.number <= last) ranges.push_back(range.extent);
@@ -167,7 +159,7 @@ Result<uint64_t> InPlaceWrites::Publish() {
   ISOZONE_RETURN_IF_ERROR(zones_.MakeDurable());
   const MutexLock names(context_.namespace_mutex);
   const MutexLock lock(mu_);
-  if (context_.state.Find(file_.id()) != nullptr) ISOZONE_RETURN_IF_ERROR(PublishUpTo(context_, written_));
+  if (context_.state.Find(id_) != nullptr) ISOZONE_RETURN_IF_ERROR(PublishUpTo(context_, added_));
   return context_.journal->last_sequence();
 }
 
@@ -177,30 +169,11 @@ bool InPlaceWrites::LiesIn(ZoneId zone) const {
   });
 }
 
-Status InPlaceWrites::PublishZone(MountContext& context, ZoneId zone) {
-  std::vector<std::pair<uint64_t, uint64_t>> found;  // the serial, and the number of its last write by then
-  {
-    const MutexLock names(context.namespace_mutex);
-    for (const auto& [serial, file] : context.in_place) {
-      const MutexLock lock(file->mu_);
-      if (file->LiesIn(zone)) found.emplace_back(serial, file->written_);
-    }
-  }
-  if (found.empty()) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(context.engine.Flush(IoClass::kGc));
-  const MutexLock names(context.namespace_mutex);
-  for (const auto& [serial, last] : found) {
-    const auto still = context.in_place.find(serial);
-    if (still == context.in_place.end()) continue;
-    InPlaceWrites& file = *still->second;
-    const MutexLock lock(file.mu_);
-    const Inode* inode = context.state.Find(file.file_.id());
-    if (inode == nullptr || file.pending_.empty()) continue;
-    // It is being cut, and will forget what lies behind.
-    if (EndInFile(file.pending_.rbegin()->second.extent) > inode->size) continue;
-    ISOZONE_RETURN_IF_ERROR(file.PublishUpTo(context, last));
-  }
-  return Status::Ok();
+Status InPlaceWrites::PublishFlushed(MountContext& context, uint64_t flushed) {
+  if (pending_.empty()) return Status::Ok();
+  // It is being cut, and will forget what lies behind.
+  if (EndInFile(pending_.rbegin()->second.extent) > context.state.Find(id_)->size) return Status::Ok();
+  return PublishUpTo(context, flushed);
 }
 
 }  // namespace isozone

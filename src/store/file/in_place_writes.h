@@ -5,9 +5,8 @@
 //   Publish   a flush, then one record for all pending ranges (PlaceExtents), which says where they lie from now on,
 //             and not what the rest of the file is. What lay there before is free once no read uses it.
 //
-// A file that is not synced would keep zones that nobody can account for, so the collector publishes what is pending in
-// the zone that it wants to empty (PublishZone). Ranges are numbered as they are written: it publishes none that came
-// after its flush.
+// The collector may publish what is pending in the zone that it wants to empty (unpublished.h). Ranges are numbered as
+// they are written: it publishes none that came after its flush.
 //
 // Invariants: no record refers to bytes that a power cut could take. Pending ranges do not overlap, and lie within what
 // the metadata knows of the file, but for the moment in which it is cut; a range that is written again replaces what is
@@ -21,13 +20,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
 #include "store/file/mount_context.h"
+#include "store/file/unpublished.h"
 #include "store/file/zone_stream.h"
 
 namespace isozone {
@@ -56,7 +55,7 @@ class InPlaceZones {
 };
 
 // Of one file. Thread safety: one thread at a time, beside PublishZone.
-class InPlaceWrites {
+class InPlaceWrites final : public Unpublished {
  public:
   // Pending ranges are published when they are more than that, so that few are lost with the power.
   static constexpr uint64_t kPendingBytesMax = 4 * kMiB;
@@ -64,10 +63,8 @@ class InPlaceWrites {
 
   // All outlive this.
   InPlaceWrites(MountContext& context, InPlaceZones& zones, OpenFile& file)
-      : context_(context), zones_(zones), file_(file) {}
+      : Unpublished(context, file.id()), zones_(zones), file_(file) {}
   ~InPlaceWrites();
-  InPlaceWrites(const InPlaceWrites&) = delete;
-  InPlaceWrites& operator=(const InPlaceWrites&) = delete;
 
   bool empty() const ISOZONE_EXCLUDES(mu_);
   // Whether it is time to publish.
@@ -84,9 +81,6 @@ class InPlaceWrites {
   // What is pending is no longer the file's; its space is left to the handles.
   void Abandon() ISOZONE_EXCLUDES(mu_);
 
-  // Publishes, for all files, what they had pending in `zone` when this was called, after a flush of the device.
-  static Status PublishZone(MountContext& context, ZoneId zone);
-
  private:
   struct Pending {
     FileExtent extent;
@@ -94,30 +88,24 @@ class InPlaceWrites {
   };
   using Ranges = std::map<uint64_t, Pending>;  // by offset in the file
 
-  // Makes it known to the collector, once.
-  void Register();
   // Takes [offset, offset + length) out of what is pending; the space that it took.
   std::vector<ZoneBytes> Supersede(uint64_t offset, uint64_t length) ISOZONE_REQUIRES(mu_);
   void Insert(const FileExtent& extent, uint64_t number) ISOZONE_REQUIRES(mu_);
   // Tells the metadata of the ranges of writes up to `last`, which were flushed, and forgets them. The file has a name.
   // `context` is context_.
   Status PublishUpTo(MountContext& context, uint64_t last) ISOZONE_REQUIRES(context.namespace_mutex, mu_);
-  bool LiesIn(ZoneId zone) const ISOZONE_REQUIRES(mu_);
+  bool LiesIn(ZoneId zone) const override ISOZONE_REQUIRES(mu_);
+  Status PublishFlushed(MountContext& context, uint64_t flushed) override
+      ISOZONE_REQUIRES(context.namespace_mutex, mu_);
   // One operation for each run of ranges that follow one another.
   std::vector<MetadataOp> Operations(const std::vector<FileExtent>& ranges) const;
   // What the metadata has now in these ranges.
   std::vector<ZoneBytes> SpaceBefore(const Inode& inode, const std::vector<FileExtent>& ranges) const;
 
-  MountContext& context_;
   InPlaceZones& zones_;
   OpenFile& file_;
-  std::optional<uint64_t> serial_;  // in MountContext::in_place; from the first write on
-
-  mutable Mutex mu_;
   Ranges pending_ ISOZONE_GUARDED_BY(mu_);
-  uint64_t bytes_ ISOZONE_GUARDED_BY(mu_) = 0;    // of pending_
-  SpaceClaim space_ ISOZONE_GUARDED_BY(mu_);      // of pending_
-  uint64_t written_ ISOZONE_GUARDED_BY(mu_) = 0;  // writes, ever
+  uint64_t bytes_ ISOZONE_GUARDED_BY(mu_) = 0;  // of pending_
 };
 
 }  // namespace isozone

@@ -34,8 +34,7 @@
 
 namespace isozone {
 
-class InPlaceWrites;
-class PendingExtents;
+class Unpublished;
 
 // What files count, for statistics.
 struct FileCounters {
@@ -112,9 +111,8 @@ struct MountContext : FileCounters {
 
   // What open files have on the device and the journal does not know yet, by serial number. They come and go under the
   // lock; each has its own for what it holds.
-  std::map<uint64_t, PendingExtents*> pending ISOZONE_GUARDED_BY(namespace_mutex);
-  std::map<uint64_t, InPlaceWrites*> in_place ISOZONE_GUARDED_BY(namespace_mutex);  // likewise, of positional files
-  uint64_t next_pending ISOZONE_GUARDED_BY(namespace_mutex) = 0;
+  std::map<uint64_t, Unpublished*> unpublished ISOZONE_GUARDED_BY(namespace_mutex);
+  uint64_t next_unpublished ISOZONE_GUARDED_BY(namespace_mutex) = 0;
 
   std::unique_ptr<ZonePool> pool;  // set at mount, never changed; above all claims, which go before it
 

@@ -8,15 +8,13 @@
 namespace isozone {
 
 PendingExtents::PendingExtents(MountContext& context, InodeId id, DataClass data)
-    : context_(context), id_(id), data_(data) {
-  const MutexLock names(context_.namespace_mutex);
-  serial_ = context_.next_pending++;
-  context_.pending.emplace(serial_, this);
+    : Unpublished(context, id), data_(data) {
+  Register();
 }
 
 PendingExtents::~PendingExtents() {
   const MutexLock names(context_.namespace_mutex);
-  context_.pending.erase(serial_);
+  Unregister();
   const MutexLock lock(mu_);
   context_.LeaveToHandles(id_, std::move(space_));
 }
@@ -43,15 +41,17 @@ Result<uint64_t> PendingExtents::Publish() {
     extents_.clear();
     taken_ = added_;
   }
-  ISOZONE_RETURN_IF_ERROR(PublishFirst(context_, added_ - taken_));
+  ISOZONE_RETURN_IF_ERROR(PublishFlushed(context_, added_));
   // If nothing was left to publish, what was published before has an earlier number, and so has the removal of the
   // file.
   return context_.journal->last_sequence();
 }
 
-Status PendingExtents::PublishFirst(MountContext& context, uint64_t bytes) {
+Status PendingExtents::PublishFlushed(MountContext& context, uint64_t flushed) {
   const Inode* inode = context.state.Find(id_);
-  if (bytes == 0 || inode == nullptr) return Status::Ok();
+  // Its sink may have published this meanwhile, and more than this.
+  if (flushed <= taken_ || inode == nullptr) return Status::Ok();
+  const uint64_t bytes = flushed - taken_;
   const uint64_t end = extents_.front().file_offset + bytes;
   std::vector<MetadataOp> ops;
   if (inode->lifetime != data_.lifetime || inode->level != data_.level) {
@@ -70,30 +70,6 @@ bool PendingExtents::LiesIn(ZoneId zone) const {
   return std::any_of(extents_.begin(), extents_.end(), [&](const FileExtent& extent) {
     return context_.geometry().ZoneOf(extent.device_offset) == zone;
   });
-}
-
-Status PendingExtents::PublishZone(MountContext& context, ZoneId zone) {
-  std::vector<std::pair<uint64_t, uint64_t>> found;  // the serial, and how many bytes it had added by then
-  {
-    const MutexLock names(context.namespace_mutex);
-    for (const auto& [serial, pending] : context.pending) {
-      const MutexLock lock(pending->mu_);
-      if (pending->LiesIn(zone) && context.state.Find(pending->id_) != nullptr)
-        found.emplace_back(serial, pending->added_);
-    }
-  }
-  if (found.empty()) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(context.engine.Flush(IoClass::kGc));
-  const MutexLock names(context.namespace_mutex);
-  for (const auto& [serial, flushed] : found) {
-    const auto still = context.pending.find(serial);
-    if (still == context.pending.end()) continue;
-    PendingExtents& pending = *still->second;
-    const MutexLock lock(pending.mu_);
-    // Its sink may have published this meanwhile, and more than this.
-    ISOZONE_RETURN_IF_ERROR(pending.PublishFirst(context, flushed - std::min(flushed, pending.taken_)));
-  }
-  return Status::Ok();
 }
 
 }  // namespace isozone

@@ -1,0 +1,59 @@
+// Unpublished: what a file has on the device and the journal does not know yet. It is of two kinds, what was appended
+// (pending_extents.h) and what was written in place (in_place_writes.h), and the file publishes it at Sync and Close. A
+// file that is neither synced nor closed for a long time, as RocksDB's info log, would keep zones that nobody can
+// account for; so the collector publishes for such files what lies in the zone that it wants to empty.
+//
+//   added      [ published: in the inode | flushed | not flushed ]
+//                                         ^ PublishZone takes no more than what was there before its flush
+//
+// Invariant: no metadata record refers to bytes that a power cut could take. So whoever publishes has flushed the
+// device since what he publishes was added.
+//
+// Locks: the namespace mutex before the one in here. Neither is held across device I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "store/file/mount_context.h"
+
+namespace isozone {
+
+class Unpublished {
+ public:
+  Unpublished(const Unpublished&) = delete;
+  Unpublished& operator=(const Unpublished&) = delete;
+
+  // Publishes, for all open files, what they had in `zone` when this was called, after one flush of the device.
+  static Status PublishZone(MountContext& context, ZoneId zone);
+
+ protected:
+  // Of the file `id`. `context` outlives this.
+  Unpublished(MountContext& context, InodeId id) : context_(context), id_(id) {}
+  ~Unpublished() = default;
+
+  // Known to the collector from here on, until Unregister, which comes before anything of this goes.
+  void Register() ISOZONE_EXCLUDES(context_.namespace_mutex);
+  void Unregister() ISOZONE_REQUIRES(context_.namespace_mutex);
+
+  MountContext& context_;
+  const InodeId id_;
+
+  mutable Mutex mu_;
+  SpaceClaim space_ ISOZONE_GUARDED_BY(mu_);    // of what is not published
+  uint64_t added_ ISOZONE_GUARDED_BY(mu_) = 0;  // ever: bytes that were appended, or writes in place
+
+ private:
+  // Whether anything that is not published lies in `zone`.
+  virtual bool LiesIn(ZoneId zone) const ISOZONE_REQUIRES(mu_) = 0;
+  // Publishes what is not published yet of the first `flushed` that were added. The file has a name. `context` is
+  // context_.
+  virtual Status PublishFlushed(MountContext& context, uint64_t flushed)
+      ISOZONE_REQUIRES(context.namespace_mutex, mu_) = 0;
+
+  std::optional<uint64_t> serial_;  // in MountContext::unpublished
+};
+
+}  // namespace isozone
