@@ -68,7 +68,7 @@ ISOZONE_C_EXPORT char* isozone_statistics(isozone_t* device, char** errptr);
 
 /* Collects garbage now, in this thread, until `until_free_percent` (0 to 100) of the space is free; 100 reclaims all
    that can be reclaimed. Databases may be in use. `progress` may be NULL. It is called every few MiB with `context`,
-   the bytes copied so far and those that may have to be copied in all; if it returns 0, the collection stops, which is
+   the bytes copied so far and those that may have to be copied in all; if it returns 0, the round of GC stops, which is
    no error. It is an error if `progress` collects. */
 typedef unsigned char (*isozone_progress)(void* context, uint64_t bytes_copied, uint64_t bytes_to_copy);
 ISOZONE_C_EXPORT void isozone_collect(isozone_t* device, double until_free_percent, isozone_progress progress,

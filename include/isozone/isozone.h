@@ -61,10 +61,10 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 //                                were removed or changed in the meantime), "bytes_reclaimed"; "space_waits" of writers;
 //                                and the "urgency" (0 to 1) of the round under way
 //   reset_zones_written_percent  the part of its capacity to which a zone had been written when it was reset
-//   pace_wait_us                 waits of users' writes for compaction and collection, as space runs out
+//   pace_wait_us                 waits of users' writes for compaction and GC, as space runs out
 //   refused_writes               writes for which the device at first had no active zone, because others held too many
 //   mixed_classes                how often data had to go to a zone of data with another lifetime or level
-//   mixed_cohorts                how often data had to go to a zone that is kept for a cohort it does not belong to, or
+//   mixed_cohorts                how often data had to go to a zone reserved for a cohort it does not belong to, or
 //                                data of a cohort to a zone of other data
 //   in_place_writes, _bytes      writes over bytes that files had, by programs that are not RocksDB
 // InvalidArgument for a file system that is not Isozone's.
@@ -74,7 +74,7 @@ ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, 
 // in the order of the scheme, until `until_free_percent` (0 to 100) of the space is free; 100 reclaims all that can be
 // reclaimed. Databases may be in use; their I/O comes first at the device. `progress` (may be empty) is called every
 // few MiB with the bytes copied so far and the bytes that may have to be copied in all; if it returns false, the
-// collection stops, which is no error. Returns OK even if some zones could not be collected: GetStats() counts those.
+// round of GC stops, which is no error. Returns OK even if some zones could not be collected: GetStats() counts those.
 // InvalidArgument for a file system that is not Isozone's on a zoned device, or for a percentage out of range; Busy if
 // `progress` calls this.
 using CollectionProgress = std::function<bool(uint64_t bytes_copied, uint64_t bytes_to_copy)>;

@@ -176,7 +176,7 @@ Action DefineCollect(CLI::App& app) {
                  "basic, lsm-zgc, isozone, both (basic and lsm-zgc) or all; both if not given")
       ->check(CLI::IsMember(names).description(""))
       ->option_text("NAME");
-  app.add_option("--rounds", arguments->rounds, "Rounds of updates and collection; 1 if not given")
+  app.add_option("--rounds", arguments->rounds, "Rounds of updates and GC; 1 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxRounds))
       ->option_text("N");
   app.add_flag("--verify", arguments->verify, "At the end, read every valid block back and check it");

@@ -196,7 +196,7 @@ void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console
                                  FormatSize(geometry.zone_capacity), bench.blocks_per_zone()));
   facts.Add("Utilisation", fmt::format("{:.2f}", arguments.utilisation));
   facts.Add("Updates", updates);
-  facts.Add("Reclaimed", fmt::format("{} blocks a collection", bench.reclaim_blocks()));
+  facts.Add("Reclaimed", fmt::format("{} blocks a round", bench.reclaim_blocks()));
   facts.Add("In flight", fmt::format("basic {}, lsm-zgc {}", arguments.basic_depth, arguments.depth));
   facts.Add("Seed", std::to_string(arguments.seed));
   facts.Print(console);

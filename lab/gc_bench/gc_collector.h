@@ -22,7 +22,7 @@
 //    new from old as well as possible. With mix_survivors, they are written behind new data, as in one log.
 //  * What the number of blocks to reclaim counts. Here, the invalid blocks of the victims, which become free.
 //
-// Thread safety: none; one collection uses a volume.
+// Thread safety: none; one round of GC uses a volume.
 #pragma once
 
 #include <cstdint>

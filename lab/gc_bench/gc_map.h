@@ -43,7 +43,7 @@ class GcMap {
   // The full zone with the fewest valid blocks; among equals, the one that was opened first. Nothing if no zone is
   // full.
   std::optional<uint32_t> LeastUtilised() const;
-  // The full zones in which some block is invalid, as a collection scheme sees them, with a block as the unit of bytes.
+  // The full zones in which some block is invalid, as a GC scheme sees them, with a block as the unit of bytes.
   std::vector<GcCandidate> Candidates() const;
   // Makes a victim of a full zone.
   void TakeVictim(uint32_t zone);

@@ -36,11 +36,11 @@ WorkerOptions OptionsOf(const WorkerArguments& arguments, uint32_t threads, uint
   return {.bytes = arguments.worker_bytes, .threads = threads, .read_size = block_size, .seed = arguments.seed};
 }
 
-// Runs the worker, and the collection from the same moment on.
+// Runs the worker, and GC from the same moment on.
 Status RunBoth(GcBench& bench, GcVolume& volume, const WorkerOptions& options, const std::vector<ZoneId>& zones,
                Case& one) {
   Result<WorkerResult> worker = Status::Aborted("the worker did not run");
-  Result<CollectResult> collection = Status::Aborted("the collection did not run");
+  Result<CollectResult> collection = Status::Aborted("GC did not run");
   ISOZONE_ASSIGN_OR_RETURN(std::thread thread,
                            StartThread("the worker", [&] { worker = RunWorker(bench.device(), zones, options); }));
   collection = bench.CollectWith(volume, *one.scheme);

@@ -110,7 +110,7 @@ Result<SimOptions> SetupOf(const Arguments& arguments) {
 struct Found {
   uint64_t flushed_bytes = 0;
   uint64_t compacted_bytes = 0;
-  uint64_t copied_bytes = 0;  // by collection, in vain included
+  uint64_t copied_bytes = 0;  // by GC, in vain included
   uint64_t zones = 0;         // in which tables lie
   uint64_t files = 0;
   int64_t put_ns = 0;      // of all puts
@@ -409,7 +409,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("--workload", arguments.workload, "What is put after each key once: as `isozone simulate --phase`")
       ->capture_default_str();
   app.add_option("--policy", setup.device.policy, "Placement")->capture_default_str();
-  app.add_option("--gc", setup.device.gc, "Collection")->capture_default_str();
+  app.add_option("--gc", setup.device.gc, "GC scheme")->capture_default_str();
   app.add_option("--compaction", setup.tree.picker, "Picker of compactions")->capture_default_str();
   app.add_flag("--dynamic-levels", arguments.dynamic_levels, "Levels are sized from the last one up");
   app.add_option("--data-mib", arguments.data_mib, "MiB of all keys and values, put once, and as much over them")

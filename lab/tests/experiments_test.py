@@ -235,7 +235,7 @@ class Outcomes(unittest.TestCase):
         rates = {name: db_bench.Result(7, 1, {}) for name in lifetime_collection.BENCHMARKS}
         found = by_metric(lifetime_collection.outcome(rates, mount(50, 200)))
         self.assertEqual((1, 1.25, 7),
-                         (found["survives", None], found["WAF of collection", None], found["overwrite", None]))
+                         (found["survives", None], found["WAF of GC", None], found["overwrite", None]))
         self.assertEqual({("survives", None): 0}, by_metric(lifetime_collection.outcome(None, None)))
 
     def test_deletion_delays(self) -> None:

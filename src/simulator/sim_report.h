@@ -49,7 +49,7 @@ struct SimReport {
   uint64_t compaction_bytes = 0;
   uint64_t short_lived_bytes = 0;  // of these
   uint64_t compaction_read_bytes = 0;
-  uint64_t copied_bytes = 0;   // by collections
+  uint64_t copied_bytes = 0;   // by GC
   uint64_t dropped_bytes = 0;  // copied in vain: their tables were gone by then
   uint64_t collection_read_bytes = 0;
   uint64_t media_bytes = 0;  // programmed
@@ -74,9 +74,9 @@ struct SimReport {
 
   // By the database.
   uint64_t database_bytes() const { return log_bytes + flush_bytes + compaction_bytes; }
-  // And by collections: all that the device is given.
+  // And by GC: all that the device is given.
   uint64_t host_bytes() const { return database_bytes() + copied_bytes + dropped_bytes; }
-  // Bytes written for each byte put by the database, times what collections add, times what the device adds. 0 of 0 is
+  // Bytes written for each byte put by the database, times what GC adds, times what the device adds. 0 of 0 is
   // 0.
   double compaction_amplification() const { return Ratio(database_bytes(), put_bytes); }
   double collection_amplification() const { return Ratio(host_bytes(), database_bytes()); }

@@ -96,7 +96,7 @@ TEST(SimulatorTest, NoRecordIsLost) {
       for (uint64_t key = 0; key < expected.size(); ++key) {
         ASSERT_EQ(expected[key], (*simulator)->model().Get(key)) << "record " << key;
       }
-      // And copies of a collection that is under way; logs end with their memtables.
+      // And copies of a round of GC that is under way; logs end with their memtables.
       const uint64_t live_bytes = (*simulator)->zones().ledger().table.totals().live;
       EXPECT_GE(live_bytes, report->file_bytes);
       EXPECT_LE(live_bytes, report->file_bytes + 2 * report->zone_capacity);

@@ -4,7 +4,7 @@
 //   window   a segment of each victim, as many as the memory allows. The next window is read while one is written. What
 //            was written is read back, as the real one verifies it
 //   victim   It is emptied when all of it is copied: its files then lie at their new places. If the space runs out
-//            before that, the copies are given up; a confined collection keeps what it has moved
+//            before that, the copies are given up; a confined collector keeps what it has moved
 //
 // Copies of tables that a compaction has removed meanwhile are dropped.
 //

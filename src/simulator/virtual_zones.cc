@@ -86,7 +86,7 @@ Status VirtualZones::NothingLeft(Lack lack) const {
   const ZoneTotals& totals = ledger().table.totals();
   return Status::NoSpace(
       fmt::format("the device is full: {} bytes of tables on {}; put less, or simulate a larger device "
-                  "or another scheme of collection",
+                  "or another GC scheme",
                   totals.live, totals.capacity));
 }
 

@@ -1,12 +1,12 @@
 // VirtualZones: executes in virtual time what the ZoneAllocator decides, as the file system does on a device
-// (store/space/zone_executor.h): it grants zones to writers, and resets and finishes zones, which takes the time that
+// (store/space/zone_pool.h): it grants zones to writers, and resets and finishes zones, which takes the time that
 // the device takes. And it knows which files lie in which zones.
 //
 //   Grant    "here is a zone" | "wait until then, or for `changed`, and ask again" | an error: nothing can help
 //   pieces   the runs of bytes of files in a zone, in the order in which they were written. What is live in a zone is
 //            the sum of its pieces
 //
-// Metadata is always durable and takes no time. Three zones are kept for it, as a file system keeps them.
+// Metadata is always durable and takes no time. Three zones are reserved for it, as by a file system.
 //
 // Thread safety: none.
 #pragma once

@@ -1,5 +1,5 @@
-// The file system on a zoned device: names, files, durability. This is the public face of layer fs; the RocksDB
-// adapter, the command line and the tests use little else of it than what fs/mount has.
+// The file system on a zoned device: names, files, durability. This is the public face of the store; the RocksDB
+// adapter, the command line and the tests use little else of it than what store/mount has.
 //
 // Durability. Nothing is durable before Sync: FileWriter::Sync makes the file's data, size and name durable (the
 // creation of its name included), FileSystem::SyncMetadata every namespace change made before. Metadata changes become
@@ -172,7 +172,7 @@ struct SpaceInfo {
   uint64_t metadata = 0;         // bytes of the zones that hold Isozone's metadata
   uint64_t free = 0;  // bytes that can be written now: empty zones and the rest of partly written ones, less reserves
   uint64_t free_for_data = 0;  // bytes of `free` that files of data can take: not what is left in the zones of logs
-  uint64_t reserved = 0;       // bytes of empty zones that are kept for metadata, logs and collection (zone_reserves.h)
+  uint64_t reserved = 0;       // bytes of empty zones reserved for metadata, logs and GC (zone_reserves.h)
   uint32_t zones = 0;
   uint32_t empty_zones = 0;
   uint32_t active_zones = 0;

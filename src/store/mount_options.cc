@@ -50,7 +50,7 @@ struct MountOption {
 Status TakePolicy(UriOptions& options, std::string_view key, MountOptions& mount) {
   mount.policy = options.Take(key).value_or(mount.policy);
   if (mount.policy != "zenfs+gc") return Status::Ok();
-  mount.policy = "zenfs";  // with its own background collection
+  mount.policy = "zenfs";  // with its own background GC
   mount.gc.scheme = "zenfs";
   return Status::Ok();
 }

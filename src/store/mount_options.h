@@ -34,11 +34,11 @@ struct MountOptions {
   uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken
   bool statistics_page = true;  // publishes what it does in shared memory (src/insight/stats), if it is not read-only
   uint64_t kept_memory = 32 * kMiB;  // bytes that the device does not have yet are kept in, so that the death of the
-                                     // process does not take them (fs/kept)
+                                     // process does not take them (store/kept)
   std::string kept_memory_directory =
       kPageDirectory;         // where files of shared memory are, this one and those of readers
   uint32_t reader_hold = 50;  // percent of the device that readers in other processes may keep from being used again,
-                              // where there is no other space (fs/pins)
+                              // where there is no other space (store/pins)
 
   // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
   std::string GcScheme() const;

@@ -13,7 +13,7 @@
 //
 // Space. When Write returns OK, there is room for what it was given, also if it is still in memory: kNoSpace comes from
 // Write, and not from Sync or the last close. Write waits for zones to be reset and collected before it says so. After
-// kNoSpace of Write the file is what it was before. Room for the records of the metadata is kept as well: names leave
+// kNoSpace of Write the file is what it was before. Room for records of the metadata is reserved as well: names leave
 // some to what was written before them. Sync returns kNoSpace only where that does not do, since very many files were
 // written and not synced; what was appended since the last Sync is lost then. An overwrite needs new space
 // before the old one is free. Allocate promises space to holes and to what lies behind the end, as long as the file is

@@ -1,5 +1,5 @@
 // Positional files: what programs do that know nothing of zones, against plain strings, with remounts, power cuts, a
-// full device, collection, and threads.
+// full device, GC, and threads.
 #include "store/positional_file.h"
 
 #include <algorithm>

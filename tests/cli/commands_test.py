@@ -325,7 +325,7 @@ class Izg(harness.CliTest):
         before = self.json("zones", device, "--json")
         found = self.identify(device)
         self.assertTrue(found["stored"])
-        self.assertEqual(found["cost"]["zones"], 39)  # one is empty but kept for metadata
+        self.assertEqual(found["cost"]["zones"], 39)  # one is empty but reserved for metadata
         self.assertEqual(len(found["group_of_zone"]), 40)
         shown = self.json("izg", "show", device, "--svg", self.path("groups.svg"), "--json")
         dumped = self.json("dump", device)["zone_groups"]

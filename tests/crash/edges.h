@@ -1,5 +1,5 @@
 // Tests at the edges of space. Small devices are filled to the last block, changed while they are full, and emptied,
-// under every placement policy and every scheme of collection, and their power is cut in every command. Whatever a user
+// under every placement policy and every GC scheme, and their power is cut in every command. Whatever a user
 // did, and whatever a cut leaves, a device can be mounted, emptied, and filled again with about as much data as at
 // first.
 //

@@ -1,5 +1,5 @@
 /* Isozone's interface for C, used together with RocksDB's by a program in C11: open, write, reopen, statistics,
-   collection, steered compaction, and what bad input gets. Prints the first thing that does not hold, and ends. */
+   GC, steered compaction, and what bad input gets. Prints the first thing that does not hold, and ends. */
 #define _XOPEN_SOURCE 700
 
 #include <isozone/c.h>
@@ -108,7 +108,7 @@ static void OpenWriteReopen(const char* uri) {
 static unsigned char Stop(void* device, uint64_t bytes_copied, uint64_t bytes_to_copy) {
   char* error = NULL;
   CHECK(bytes_copied <= bytes_to_copy);
-  isozone_collect(device, 100, NULL, NULL, &error); /* would wait for the collection that asks */
+  isozone_collect(device, 100, NULL, NULL, &error); /* would wait for the GC that asks */
   CHECK_ERROR(error, "in a progress callback");
   return 0;
 }

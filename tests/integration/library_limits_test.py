@@ -20,7 +20,7 @@ SECONDS = 60  # after which a program hangs
 # A user who has no other process, so that the limit counts those of the program.
 USER = 64_233
 AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups") if os.geteuid() == 0 else ()
-# Those of a mount: the journal, resets, collection, writers of logs, statistics.
+# Those of a mount: the journal, resets, GC, writers of logs, statistics.
 OWN_THREADS = 5
 ENDING_THREADS = 3  # those of db_bench that have ended, and that the kernel still counts
 TINY_SHARED_MEMORY = ("unshare", "-m", "sh", "-c",

@@ -31,7 +31,7 @@ struct ClientCounters {
   uint64_t bytes_read = 0;
   uint64_t times_full = 0;  // times that an operation returned kNoSpace, and the client went on after removing files
   uint64_t io_errors = 0;
-  uint64_t bytes_collected = 0;  // copied by collections that were asked for
+  uint64_t bytes_collected = 0;  // copied by GC that was asked for
 };
 
 class Client {

@@ -43,7 +43,7 @@ write = 10
 
 
 class Fsx(mounted.MountTest):
-    device_options = "timing=off&zones=128&zone_size=1M"  # a file lies in many zones, and collection is needed
+    device_options = "timing=off&zones=128&zone_size=1M"  # a file lies in many zones, and GC is needed
     program = ""
 
     def run_on(self, options: str, name: str) -> None:

@@ -222,7 +222,7 @@ struct Board {
   std::atomic<uint64_t> attempted;  // writes
   std::atomic<uint64_t> synced;     // number of the last write that was synced
   std::atomic<uint64_t> recovered;  // number of the last write that was found
-  std::atomic<uint64_t> collected;  // bytes, by collections that were asked for
+  std::atomic<uint64_t> collected;  // bytes, by GC that was asked for
   std::atomic<uint64_t> steered;    // compactions, after a recovery
   std::atomic<uint64_t> logs;       // found after the cut that have bytes
   std::array<char, 4096> failure;   // empty: none

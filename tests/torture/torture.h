@@ -34,7 +34,7 @@ struct Report {
   uint64_t in_format = 0;  // of these, cuts while the device was being formatted
   uint64_t in_mount = 0;   // cuts while it was mounted, or read back at once afterwards, or a database was opened
   uint64_t operations = 0;
-  uint64_t bytes_collected = 0;  // copied by collections that were asked for
+  uint64_t bytes_collected = 0;  // copied by GC that was asked for
   uint64_t steered = 0;          // compactions that a picker chose after a recovery; only with RocksDB
   uint64_t times_full = 0;       // times that a client was told "no space"; only chains that fill their device
   uint64_t copies_lost = 0;      // copies of the metadata that were lost between a cut and the next mount
@@ -46,7 +46,7 @@ struct Report {
 Result<Report> RunPowerCuts(const Options& options);
 
 // The same with RocksDB on top, in two column families that are flushed and compacted all the time, by RocksDB or as
-// any picker says, with collections now and then, under every policy and scheme. Recovery of the WAL must succeed and
+// any picker says, with GC now and then, under every policy and scheme. Recovery of the WAL must succeed and
 // give the state after some write, not before the last synced one. About half of all cuts come after no write was
 // synced; RocksDB then keeps several memtables and their logs, and recovers what it finds in a log although the one
 // before it has lost its end, so that no hole stays unseen. `threads` is ignored.

@@ -110,7 +110,7 @@ Status SparseWriter::Close() {
 
 namespace {
 
-// Bytes that garbage collection can free: those that are dead, but for the rests of the last blocks of files, which
+// Bytes that GC can free: those that are dead, but for the rests of the last blocks of files, which
 // nothing else can use. Looks at all files.
 Result<uint64_t> Collectable(const FileSystemState& state) {
   const SpaceInfo space = state.Space();

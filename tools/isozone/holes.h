@@ -99,7 +99,7 @@ class SparseWriter {
 class TargetRoom {
  public:
   TargetRoom(uint64_t bytes, uint64_t block_size) : bytes_(bytes), block_size_(block_size) {}
-  // What is free on a device, and what garbage collection can free. `file_system` outlives it.
+  // What is free on a device, and what GC can free. `file_system` outlives it.
   static TargetRoom OnDevice(const FileSystem& file_system);
   // What is free in the local file system that `directory` is in.
   static Result<TargetRoom> In(const std::string& directory);

@@ -64,7 +64,7 @@ def outcome(mounts: list[Any], threads: str) -> Outcome:
 
 def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=3.4)
-    for one, metric, title in zip(axes, METRICS, ("dummy bytes", "copied by collection"), strict=True):
+    for one, metric, title in zip(axes, METRICS, ("dummy bytes", "copied by GC"), strict=True):
         plots.grouped_bars(one, results, metric, list(THREADS))
         plots.label(one, "", "% of what RocksDB writes", title)
     plots.legend_below(drawn, axes)

@@ -50,7 +50,7 @@ COPIES = Experiment(
     name="zenfsplus-gc-copies",
     title="What collectors copy",
     source=f"{ZENFS_PLUS}, Fig. 13",
-    what="Zones that are reset as soon as all in them has died need no collection; what is left is copied, and less of "
+    what="Zones that are reset as soon as all in them has died need no GC; what is left is copied, and less of "
          "it where victims are chosen well.",
     setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, which with what RocksDB keeps of "
           "older entries makes it three quarters full, then overwrite with {overwritten} times what the device holds, "

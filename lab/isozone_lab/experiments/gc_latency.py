@@ -54,7 +54,7 @@ def plot(results: Results) -> Figure:
 
 EXPERIMENT = Experiment(
     name="gc-latency",
-    title="What collection costs in latency",
+    title="What GC costs in latency",
     source="not published: what users feel of a collector",
     what="The collector works below all other I/O and long before space runs out, so that puts hardly wait for it.",
     setup="A database of {num:,} puts of 20 + 800 bytes on {zones} zones and 32 dies, compacted; then {writes:,} "

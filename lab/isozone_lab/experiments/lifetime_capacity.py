@@ -65,7 +65,7 @@ EXPERIMENT = Experiment(
     title="The largest key range that fits",
     source=f"{space.LIFETIME}, Fig. 13",
     what="Zones that are mixed of data that dies at different times are neither needed nor free. Placement by lifetime "
-         "and collection make room for more keys.",
+         "and GC make room for more keys.",
     setup=space.SCALE + "fillseq, then overwrite of as many keys: the largest range, in steps of {step_m} M from "
           "{least_m} M to {most_m} M, at which neither runs out of space; found by bisection. 0: none; or more: "
           "the last one fits. The collector of ZenFS looks every 10 s, about as long as a small run takes, and no "

@@ -1,4 +1,4 @@
-"""What collection writes and costs at several key ranges; three published figures from the same runs."""
+"""What GC writes and costs at several key ranges; three published figures from the same runs."""
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +31,7 @@ def outcome(results: dict[str, db_bench.Result] | None, counted: Any) -> Outcome
     if results is None:
         return Outcome(measurements)
     copied, written = space.copied_bytes(counted), counted["user_bytes_appended"]
-    return Outcome(measurements + [Measurement("WAF of collection", 1 + copied / written, ""),
+    return Outcome(measurements + [Measurement("WAF of GC", 1 + copied / written, ""),
                                    Measurement("copied", copied / 2**20, "MiB"),
                                    *(Measurement(name, results[name].rate, "ops/s") for name in BENCHMARKS)])
 
@@ -61,22 +61,22 @@ RECORDED = "lifetime-waf"
 
 WAF = Experiment(
     name=RECORDED,
-    title="What collection writes",
+    title="What GC writes",
     what="With zones of one lifetime there is little to copy, and it stays little as the device fills.",
     setup=SETUP + "Write amplification: bytes that RocksDB wrote and bytes that were copied, by the former.",
     checks=[Check(f"lifetime with collector, {LEAST} M", "about 1",
-                  Point("lifetime+gc", "WAF of collection", LEAST), at_most=1.05),
+                  Point("lifetime+gc", "WAF of GC", LEAST), at_most=1.05),
             Check(f"lifetime with collector, {MOST} M", "the same: flat",
-                  Point("lifetime+gc", "WAF of collection", MOST), at_most=1.1),
-            Check(f"zenfs with its collector, {MOST} M", "grows", Point("zenfs+gc", "WAF of collection", MOST)),
+                  Point("lifetime+gc", "WAF of GC", MOST), at_most=1.1),
+            Check(f"zenfs with its collector, {MOST} M", "grows", Point("zenfs+gc", "WAF of GC", MOST)),
             *ratios("copied, isozone against lifetime, {x} M", "-", "copied", "isozone", "lifetime+gc", xs=[MOST],
                     at_most=0.5)],
-    plot=plot_of("WAF of collection", "(written + copied) / written"), **COMMON)
+    plot=plot_of("WAF of GC", "(written + copied) / written"), **COMMON)
 
 IOPS = Experiment(
     name="lifetime-throughput",
-    title="What collection costs in throughput",
-    what="Collection takes little from a device that is half full, where there is little to collect.",
+    title="What GC costs in throughput",
+    what="GC takes little from a device that is half full, where there is little to collect.",
     setup=SETUP + "Puts of overwrite, without timing: processor time decides.",
     checks=[*ratios("lifetime against zenfs, both without collector, {x} M", "1.05x", "overwrite", "lifetime", "zenfs",
                     xs=[LEAST]),

@@ -66,7 +66,7 @@ def plot_put(results: Results) -> Figure:
 
 def plot_traffic(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=3.6)
-    for one, metric, words in zip(axes, ("compaction", "copied"), ("compaction writes", "copies of collection"),
+    for one, metric, words in zip(axes, ("compaction", "copied"), ("compaction writes", "copies of GC"),
                                   strict=True):
         plots.grouped_bars(one, results, metric, [None], [""])
         plots.label(one, "", "GiB", words)
@@ -97,7 +97,7 @@ UTIL = Experiment(
 
 PERF = Experiment(
     name="ll-perf",
-    title="What collection costs puts, and what it costs to need none",
+    title="What GC costs puts, and what it costs to need none",
     source=f"{LL_PAPER}, Fig. 4b and 4c",
     what="Compaction that leaves nothing to collect is as fast as if nobody had to collect.",
     checks=[*ratios("LL against GC", "1.7x", "put", LL, GC, at_least=1.7),
@@ -139,7 +139,7 @@ YCSB = Experiment(
     name="ll-ycsb",
     title="A device that is nearly full",
     source=f"{LL_PAPER}, Fig. 5",
-    what="The less space there is, the more collection costs.",
+    what="The less space there is, the more GC costs.",
     setup=SETUP + "{data_mib} MiB of keys in random order, once each, on {limit_gib[others]} GiB of zones (published: "
                   "75 GB on 78). The paper's keys are those of YCSB's load, which come in random order.",
     quick=parameters(1, [GC, LL, OURS], data_mib=(75 << 10) // 4, limit_gib={"others": 20}),

@@ -7,7 +7,7 @@ from ..targets import ratios
 from .base import ZENFS_PLUS, Experiment, each_series
 
 FULL, MINOR, OURS = "gc=full", "gc=zenfs+", "isozone picker"
-# Of each series: the scheme of collection and the picker of compactions.
+# Of each series: the GC scheme and the picker of compactions.
 SCHEMES = {FULL: ("full", "leveled"), MINOR: ("zenfs+", "leveled"), OURS: ("isozone", "isozone")}
 
 

@@ -9,7 +9,7 @@ from ..runner import Context
 from ..targets import Check, MeanOf, MostOf, Point, ratios
 from .base import Experiment, each_series
 
-LSM_ZGC = "LSM_ZGC (segment-based collection of zones)"
+LSM_ZGC = "LSM_ZGC (segment-based GC of zones)"
 BASIC, DEEP, LSM, OURS, ALONE = "basic", "basic, 16 in flight", "lsm-zgc", "gc=isozone", "alone"
 # As isozone_gc_bench calls them, and commands in flight.
 SCHEMES = {BASIC: ("basic", 1), DEEP: ("basic", 16), LSM: ("lsm-zgc", 16), OURS: ("isozone", 16)}
@@ -108,7 +108,7 @@ def run_uniform(context: Context, variant: Variant) -> Outcome:
 def plot_uniform(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.8)
     plots.lines_over_x(axes, results, "collection", results.header["parameters"]["utilisations"])
-    plots.label(axes, "utilisation", "seconds of collection")
+    plots.label(axes, "utilisation", "seconds of GC")
     axes.set_ylim(bottom=0)
     plots.legend_below(drawn, [axes])
     return drawn
@@ -201,7 +201,7 @@ SKEW = Experiment(
     driver="gc_bench")
 
 
-# --- As many zones as published, long after the first collection ---
+# --- As many zones as published, long after the first round ---
 
 def scale_variants(parameters: Parameters) -> list[Variant]:
     return [Variant(series, hot) for hot in parameters["hot_updates"] for series in parameters["series"]]
@@ -217,7 +217,7 @@ def run_scale(context: Context, variant: Variant) -> Outcome:
 
 
 def scale_outcome(rounds: Sequence[Any]) -> Outcome:
-    """The last half of the rounds: the first collections find zones in the order in which they were filled."""
+    """The last half of the rounds: the first ones find zones in the order in which they were filled."""
     late = rounds[len(rounds) // 2:]
     copied = sum(one["blocks_copied"] for one in late)
     return Outcome([Measurement("copied of updated", copied / sum(one["blocks_reclaimed"] for one in late), "")])
@@ -256,7 +256,7 @@ SCALE = Experiment(
     driver="gc_bench")
 
 
-# --- Fig. 8 and 9: a worker beside a collection ---
+# --- Fig. 8 and 9: a worker beside GC ---
 
 def run_worker(context: Context, _: object) -> Outcome:
     parameters = context.parameters
@@ -292,18 +292,18 @@ WORKER: dict[str, Any] = {
     "full": parameters(90, zones=32, reclaim=16384, worker_mib=128, threads=[1, 2, 4, 8]),
     "plot": plot_worker, "driver": "gc_bench",
     "setup": DEVICE + "isozone_gc_bench worker: {worker_mib} MiB are written and then read at random in blocks of 4 "
-                      "KiB (published: 1 GiB), alone, and beside the collection of {reclaim:,} blocks of {zones} zones "
+                      "KiB (published: 1 GiB), alone, and beside GC of {reclaim:,} blocks of {zones} zones "
                       "at a utilisation of 0.5; as many threads as {threads}."}
 
 INTERFERENCE = Experiment(
     name="zgc-interference",
-    title="A worker beside a collection",
-    what="A collection that is done sooner holds others up less.",
+    title="A worker beside GC",
+    what="GC that is done sooner holds others up less.",
     checks=[*beside(LSM, "1.13x (45 to 40 s)", [1], at_most=1.13), *beside(BASIC, "1.33x (53 to 40 s)", [1])], **WORKER)
 
 THREADS = Experiment(
     name="zgc-threads",
-    title="More threads beside a collection",
+    title="More threads beside GC",
     what="Workers of several threads gain more from their threads beside LSM_ZGC.",
     checks=ratios("beside LSM_ZGC against beside Basic_ZGC, threads: {x}", "less (no number)", f"worker, {LSM}",
                   "device", "device", xs=[2, 4], against_metric=f"worker, {BASIC}", at_most=1.0),

@@ -32,8 +32,8 @@
 // again, and more is written before anything is read (Preparation, latency_probe.h). If even that does not help, there
 // is no result. If no needle is ever delayed, no zone slows another, and identification ends with that result.
 //
-// Blocks that cannot be read are avoided. A zone that has too many of them, or that cannot be written or reset, is set
-// aside: its group stays unknown, and the measurement starts again without it.
+// Blocks that cannot be read are avoided. A zone that has too many of them, or that cannot be written or reset, is left
+// out: its group stays unknown, and the measurement starts again without it.
 //
 // The bandwidth of a zone is measured last. One zone is written alone, and only its later writes count, when the buffer
 // of the device is full.

@@ -130,8 +130,7 @@ class Adviser {
 
   void NoteLimits() {
     if (database_ > facts_.usable() / 100 * 70) {
-      Note(fmt::format("The database takes {} % of the device: collection and compaction will slow writers down.",
-                       filled()));
+      Note(fmt::format("The database takes {} % of the device: GC and compaction will slow writers down.", filled()));
     }
     if (facts_.zone_capacity < kTinyZone) {
       Note(fmt::format("Zones of {} are tiny: each table takes many, and every zone costs a reset.",

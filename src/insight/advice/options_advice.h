@@ -72,7 +72,7 @@ struct OptionsAdvice {
 
 // The least memory for which there is advice.
 inline constexpr uint64_t kLeastAdvisedMemory = 32 * kMiB;
-// The share of the capacity that a database may take: the rest is for compaction and collection.
+// The share of the capacity that a database may take: the rest is for compaction and GC.
 inline constexpr uint64_t kMostFilledPercent = 80;
 
 // kInvalidArgument: a device that Isozone cannot use or that is too small for RocksDB, too little memory, or a database

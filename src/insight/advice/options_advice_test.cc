@@ -67,7 +67,7 @@ TEST(OptionsAdviceTest, AWholeNumberOfTablesFillsAStripeSetOfLargeZones) {
   const uint64_t table = Number(advice, "target_file_size_base") / 31 * 32;
   EXPECT_GT(table, 60 * kMiB);
   EXPECT_LE(table, 64 * kMiB);
-  // 14 active zones, of which 7 are kept for others, and two files at once.
+  // 14 active zones, of which 7 are reserved for others, and two files at once.
   EXPECT_THAT(Find(advice, "target_file_size_base").reason, HasSubstr("fill a stripe set of 3 zones of 1.1 GiB"));
   EXPECT_THAT(Find(advice, "target_file_size_base").reason, HasSubstr("not more, since two files share"));
 }

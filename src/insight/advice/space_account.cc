@@ -101,7 +101,7 @@ constexpr std::array<PartEntry, kSpacePartCount> kParts = {{
     {SpacePart::kFree, "free", {"Free zones", "Empty zones.", "Can be written."}},
     {SpacePart::kReserved,
      "reserved",
-     {"Reserve", "Empty zones kept for metadata, logs and the collector, so that none of them gets stuck.",
+     {"Reserve", "Empty zones reserved for metadata, logs and the collector, so that none of them gets stuck.",
       "Cannot be freed. `isozone mkfs --metadata-copies 1` needs fewer, and a lost zone may then be the end of the "
       "file system."}},
     {SpacePart::kMetadata,

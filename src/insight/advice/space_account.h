@@ -115,7 +115,7 @@ struct SpaceAccount {
   uint64_t writable() const;  // bytes that files can take now
 };
 
-// `reserved`: bytes of empty zones that are kept from files. `block`: bytes, to which `live` may have been rounded up.
+// `reserved`: bytes of empty zones that files may not have. `block`: bytes, to which `live` may have been rounded up.
 SpaceAccount AccountSpace(std::span<const ZoneSpace> zones, uint64_t reserved, uint32_t block);
 
 // What the account as a whole shows, such as that a small database lies in many zones; lines for people.

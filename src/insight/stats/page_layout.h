@@ -51,7 +51,7 @@ inline constexpr int64_t kHistoryIntervalNs = 1'000'000'000;
 
 enum class PageState : uint64_t { kMounted = 1, kUnmounted = 2 };
 
-// How every file of shared memory begins that a mount makes: this page, and its kept memory (fs/kept).
+// How every file of shared memory begins that a mount makes: this page, and its kept memory (store/kept).
 struct SharedFileHeader {
   uint64_t magic;
   uint32_t version;

@@ -30,7 +30,7 @@ std::string_view Wanted(WaitReason reason) {
     case WaitReason::kReset:
       return "a zone that is being reset or finished";
     case WaitReason::kCollection:
-      return "garbage collection to make space";
+      return "GC to make space";
     case WaitReason::kCheckpoint:
       return "a checkpoint that gives back zones of metadata";
     case WaitReason::kActiveZone:
@@ -46,7 +46,7 @@ std::string_view Wanted(WaitReason reason) {
 std::string WhyNoActiveZone(const Statistics& statistics) {
   const PageFigures& figures = statistics.figures;
   const std::string limit = statistics.max_active_zones == 0 ? "" : fmt::format(" of {}", statistics.max_active_zones);
-  return fmt::format("{}{} are active: {} for metadata, {} for logs, {} for collection, {} for data, {} of others",
+  return fmt::format("{}{} are active: {} for metadata, {} for logs, {} for GC, {} for data, {} of others",
                      figures.active_zones, limit, figures.active_metadata, figures.active_log, figures.active_gc,
                      figures.active_data, figures.active_others);
 }
@@ -151,7 +151,7 @@ std::string DescribeEvent(const EventView& event) {
     case PageEventKind::kFailure:
       return fmt::format("a command for zone {} failed", event.zone);
     case PageEventKind::kCollection:
-      return fmt::format("collection emptied {} zones, copied {}, gained {}", event.a, FormatSize(event.b),
+      return fmt::format("GC emptied {} zones, copied {}, gained {}", event.a, FormatSize(event.b),
                          FormatSize(event.c));
     case PageEventKind::kStall: {
       const WaitView wait = StallOf(event);

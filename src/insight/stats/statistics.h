@@ -113,7 +113,7 @@ struct RecentRates {
   double AllBegun() const;
 };
 RecentRates RatesOf(const Statistics& statistics);
-// What somebody waits for, since when, and why that is not there, in one line: "flush waits for garbage collection to
+// What somebody waits for, since when, and why that is not there, in one line: "flush waits for GC to
 // make space, since 0.3 s: 3.0 zones a second die, 5.1 are begun, 2.0 of them by flush; 4.2 % are free".
 std::string ExplainWait(const WaitView& wait, const Statistics& statistics);
 // The wait that an event of the kind kStall ended.

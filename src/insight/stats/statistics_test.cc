@@ -68,7 +68,7 @@ TEST(StatisticsTest, RatesFollowFromOneLook) {
 TEST(StatisticsTest, AWaitForSpaceIsExplainedByTheRatesOfZones) {
   const WaitView wait{ZoneWriter::kFlush, WaitReason::kCollection, 19 * kSecondNs};
   EXPECT_EQ(ExplainWait(wait, WithHistory()),
-            "flush waits for garbage collection to make space, since 1.0 s: 3.0 zones a second die, 6.0 are begun, 5.0 "
+            "flush waits for GC to make space, since 1.0 s: 3.0 zones a second die, 6.0 are begun, 5.0 "
             "of them by flush; 4.2 % are free");
 }
 
@@ -81,7 +81,7 @@ TEST(StatisticsTest, AWaitForAnActiveZoneIsExplainedByWhoHasThem) {
   const WaitView wait{ZoneWriter::kCompaction, WaitReason::kActiveZone, 20 * kSecondNs};
   EXPECT_EQ(ExplainWait(wait, statistics),
             "compaction waits for an active zone, since 0.0 s: 14 of 14 are active: 2 for metadata, 0 for logs, 0 for "
-            "collection, 12 for data, 0 of others");
+            "GC, 12 for data, 0 of others");
 }
 
 TEST(StatisticsTest, EventsAreToldInWords) {

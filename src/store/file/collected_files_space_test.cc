@@ -1,4 +1,4 @@
-// Collection under a file system that has no space left: which writers wait, which fail, and that no zone is lost.
+// GC under a file system that has no space left: which writers wait, which fail, and that no zone is lost.
 #include <map>
 #include <set>
 #include <string>
@@ -41,7 +41,7 @@ class GcReserveTest : public GcSpaceTest {
     EXPECT_TRUE(fs().SyncMetadata().ok());
     TakeWhatIsLeft();
   }
-  // Writers take every block that they can get, so that the collector has what is kept for it and no more.
+  // Writers take every block that they can get, so that the collector has what is reserved for it and no more.
   void TakeWhatIsLeft() {
     for (size_t size : {100'000, 4'000}) {
       for (;;) {

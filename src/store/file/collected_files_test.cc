@@ -1,4 +1,4 @@
-// Collection under a file system: whatever happens to files meanwhile, each keeps its bytes.
+// GC under a file system: whatever happens to files meanwhile, each keeps its bytes.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -273,7 +273,7 @@ TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
   ExpectAll();
 }
 
-// A collection gives up on a device that fails all writes.
+// GC gives up on a device that fails all writes.
 TEST_F(GcTest, ManyFailedWritesInARowEndTheCollection) {
   Mount();
   MakeGarbage();

@@ -1,4 +1,4 @@
-// A volume whose files are known, for tests of what collection does to them.
+// A volume whose files are known, for tests of what GC does to them.
 #pragma once
 
 #include <map>

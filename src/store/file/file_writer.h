@@ -7,8 +7,8 @@
 //
 // Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
 //
-// Two ways. A unit in kept memory (fs/kept) publishes each append, so that the death of the process does not take it,
-// and when it is full it is left to the thread of MountContext::writers: an Append waits only where that memory is
+// Two ways. A unit in kept memory (store/kept) publishes each append, which so outlives the process, and
+// when it is full it is left to the thread of MountContext::writers: an Append waits only where that memory is
 // short. A unit in other memory is given to the sink when it is full, and the Append waits if the sink has as many as
 // it takes. Units of logs and small files lie in kept memory, if the mount has any. So do those of other files that are
 // appended to in small pieces, as long as there is room: the records of a program, but not a table that RocksDB writes.

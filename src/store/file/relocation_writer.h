@@ -1,4 +1,4 @@
-// RelocationWriter: the zones that a collection writes to. Blocks are cut into units, which go to the lanes of a stripe
+// RelocationWriter: the zones that GC writes to. Blocks are cut into units, which go to the lanes of a stripe
 // set (stripe_set.h). The first lane is of the collector's reserve; more are opened only where nobody else needs the
 // zones.
 //

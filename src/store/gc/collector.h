@@ -50,7 +50,7 @@ struct GcStats {
   uint64_t round_to_copy = 0;  // bytes of all victims that were chosen last
 };
 
-// What a collection would do.
+// What a round of GC would do.
 struct GcPlan {
   std::string scheme;
   GcSpace space;
@@ -82,7 +82,7 @@ class Collector {
   // Collects now, whatever the space, in the calling thread: all victims, in the scheme's order, until `free_percent`
   // is free; none if it is already. Waits for a batch that is under way. `progress` (may be empty) is called after each
   // window, and when victims are done, with what is done and the bytes of all victims to be copied. If it returns
-  // false, the collection stops. kAborted after Stop.
+  // false, the round stops. kAborted after Stop.
   using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
   Result<CopyStats> Run(double free_percent, const Progress& progress);
 

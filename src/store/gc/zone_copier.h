@@ -11,7 +11,7 @@
 // stays as it was and its copies are given up. A victim that fails, or that is interrupted by an error, a request to
 // stop or a power cut, costs no zone: the zones opened for its copies are dead, and the collector's reserve comes back
 // with them. If parts of victims were moved, a full device would lose the reserve to the rest of that zone, and with it
-// all garbage that a collection could still have reclaimed. Only a confined collection, which has no reserve, leaves
+// all garbage that GC could still have reclaimed. Only a confined collector, which has no reserve, leaves
 // moved parts of a victim where they are when there is no more room.
 //
 // Checks: the CRC of what was read is compared with what is written, right before the write, and with what the device
@@ -20,7 +20,7 @@
 //
 // Errors: a victim of which a segment cannot be read, or a copy does not match, stays as it was, and is counted. The
 // writer repeats a failed write elsewhere. Only errors of the store (no space, metadata not writable) end the
-// collection.
+// round.
 //
 // Thread safety: one thread at a time.
 #pragma once

@@ -1,4 +1,4 @@
-// RecentReads: which zones the background reads of compaction and collection have touched lately, for who draws them. A
+// RecentReads: which zones the background reads of compaction and GC have touched lately, for who draws them. A
 // zone has one place of kPlaces, which the last zone that reads there keeps: of two zones that share a place and are
 // read at the same time, one is not seen.
 //

@@ -17,7 +17,7 @@
 // class starves.
 //
 // A flush keeps the whole gap: if it falls behind, RocksDB slows the writer down, and less is written for a while.
-// Compaction and collection only go one by one: they write several times as much as flushes, and if they fall behind,
+// Compaction and GC only go one by one: they write several times as much as flushes, and if they fall behind,
 // reads have more tables to search. Logs go one by one as well. Log writes that a thread waits for keep no gap, nor
 // does metadata.
 //

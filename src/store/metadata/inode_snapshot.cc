@@ -12,7 +12,7 @@ std::vector<Inode> InodeSnapshot::Next(const std::map<InodeId, Inode>& inodes, s
   }
   for (auto it = inodes.upper_bound(given_); it != inodes.end() && next.size() < max; ++it) {
     given_ = it->first;
-    // An inode that has changed since the snapshot began was set aside, and is given from there.
+    // An inode that has changed since the snapshot began was saved, and is given from there.
     if (changed_.erase(it->first) == 0) next.push_back(it->second);
   }
   return next;

@@ -1,7 +1,7 @@
 // InodeSnapshot: the inodes as they are at one moment, given out bit by bit while they go on changing. Nothing is
-// copied in advance: an inode is set aside before its first change, unless it was given already.
+// copied in advance: an inode is saved before its first change, unless it was given already.
 //
-// Invariant: each inode of that moment was given, is set aside, or is unchanged and has a higher id than those given.
+// Invariant: each inode of that moment was given, is saved, or is unchanged and has a higher id than those given.
 //
 // Thread safety: as a standard container, together with the inodes.
 #pragma once

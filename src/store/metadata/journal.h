@@ -72,7 +72,7 @@ class Journal {
   ~Journal();  // stops; Close was called or the journal has latched
 
   // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
-  // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something or
+  // metadata would then need more zones than can be reserved: nothing was changed. Records that free something or
   // cut it short and those that close logs may use up what others must leave; renames and moves of extents half of it,
   // and those that say where written data is, a quarter.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops);

@@ -331,7 +331,7 @@ TEST_F(JournalTest, WhatWasFoundSurvivesAPowerCutRightAfterOpening) {
   }
 }
 
-// The zones that are kept for metadata are always enough, whatever part of a zone a checkpoint takes.
+// The zones that are reserved for metadata are always enough, whatever part of a zone a checkpoint takes.
 TEST_F(JournalTest, OnAFullDeviceTheJournalNeverEnds) {
   for (const uint32_t copies : {1, 2}) {
     for (const uint64_t blocks : {4, 5, 6, 7, 8, 16, 40}) {
@@ -356,7 +356,7 @@ TEST_F(JournalTest, OnAFullDeviceTheJournalNeverEnds) {
   }
 }
 
-// The metadata takes many zones, on a device that has no zones left but those that are kept. It can be written again
+// The metadata takes many zones, on a device that has no zones left but reserved ones. It can be written again
 // and again, be emptied, and grow again as far as before.
 TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
   for (const uint64_t blocks : {6, 7}) {
@@ -385,7 +385,7 @@ TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
     ISOZONE_ASSERT_OK((*opened)->journal().Checkpoint());
     EXPECT_EQ((*opened)->journal().Copies().front().size(), 1U);
     ISOZONE_ASSERT_OK((*opened)->pool().Settle());
-    EXPECT_GT((*opened)->pool().Space().empty_zones, 2U);  // kept for the collector and for logs
+    EXPECT_GT((*opened)->pool().Space().empty_zones, 2U);  // reserved for the collector and for logs
     const uint64_t refused = (*opened)->refused();
     for (int i = 0; i < 200; ++i) (*opened)->Append(*maker_, *history_);
     ISOZONE_ASSERT_OK((*opened)->SyncAll());
@@ -462,7 +462,7 @@ TEST_F(JournalTest, OnAFullDeviceFilesCanBeCutShortAfterRenamesWereRefused) {
     refused = commit({RemoveLink{files[i], link}, AddLink{files[i], {kRootInode, link.name + std::string(100, 'n')}}});
   }
   EXPECT_TRUE(refused.Is(StatusCode::kNoSpace)) << refused.ToString();
-  // Collection can still move data, though a file takes more bytes when a part of it is moved.
+  // GC can still move data, though a file takes more bytes when a part of it is moved.
   const DeviceOffset elsewhere(device_->geometry().zone_size * 9);
   ISOZONE_EXPECT_OK(commit({MoveExtents{files[0], {{DeviceOffset(begin.value() + 4096), elsewhere, 4096}}}}));
   const uint64_t size = store->encoded_size();

@@ -16,7 +16,7 @@
 //    capacity or a hole. No two extents or log regions overlap on the device (checked by fsck, not at every Apply); but
 //    files together have at most as many bytes in extents as the zones hold.
 //  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
-//  * A zone in which files have data may be said to hold survivors of a collection (heat.h). What is said of it is
+//  * A zone in which files have data may be said to hold survivors of GC (heat.h). What is said of it is
 //    forgotten at the end of the record that leaves it without data: what comes there next is new.
 //  * A log has regions instead of extents, any of which may be open; its frames say where in the file they belong.
 #pragma once
@@ -195,7 +195,7 @@ struct SetZoneGroups {
   std::shared_ptr<const ZoneGroups> groups;
 };
 
-// Survivors of a collection are in these zones, in which files have data. Belongs to no inode.
+// Survivors of GC are in these zones, in which files have data. Belongs to no inode.
 using ZoneHeats = std::map<ZoneId, ZoneHeat>;
 // Of a zone that is not among them: it has new data, or none.
 ZoneHeat HeatOf(const ZoneHeats& heats, ZoneId zone);

@@ -2,7 +2,7 @@
 //
 // A copy is begun with the size of its checkpoint known. From that follows how many zones it has (MetadataZones): as
 // many as the checkpoint takes, and a rest for the journal; on a full device less of a rest (MetadataZonesLeast).
-// Whenever a zone is begun that is not the last, the next one is set aside first, so that every batch says where the
+// Whenever a zone is begun that is not the last, the next one is reserved first, so that every batch says where the
 // copy goes on. The last zone is never left: when it is full the copy has no room, and another has to be written in its
 // place.
 //
@@ -82,7 +82,7 @@ class MetadataLog {
   uint64_t journal_bytes() const { return journal_bytes_; }
   uint64_t bytes_written() const { return bytes_written_; }
   uint64_t generation() const { return superblock_.generation; }
-  // In order, with one that is only set aside.
+  // In order, with one that is only reserved.
   const std::vector<ZoneId>& zones() const { return zones_; }
 
  private:

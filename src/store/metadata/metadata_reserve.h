@@ -1,14 +1,14 @@
-// MetadataReserve: the zones that are kept for the copies of the metadata, so that every copy can be written again at
+// MetadataReserve: the zones reserved for the copies of the metadata, so that every copy can be written again at
 // any time, however full the device is. For each copy, and for one more that is being written, there are as many as its
 // checkpoint and what is left behind that for the journal take (CopyZones).
 //
 //   what a change does          what it must leave of the rest behind a checkpoint (RestLeftBy)
-//   adds something              all of it: more zones are kept first, or it is refused
+//   adds something              all of it: more zones are reserved first, or it is refused
 //   says where written data is  three quarters: names that take all others leave room for what was accepted before
 //   renames, moves data         half
 //   removes, cuts, closes logs  the least: so no device is ever too full to be emptied
 //
-// Invariant: a checkpoint of the state, with the least of a rest, fits into the zones that are kept for a copy.
+// Invariant: a checkpoint of the state, with the least of a rest, fits into the zones that are reserved for a copy.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -41,9 +41,9 @@ class MetadataReserve {
   // The state has so many bytes now. Zones that it no longer needs are given back.
   void Shrink(uint64_t bytes);
 
-  // Zones that are kept for each copy.
+  // Zones that are reserved for each copy.
   uint32_t zones() const { return zones_; }
-  // Zones of a copy that is begun now, with a checkpoint of so many bytes: no more than are kept for it, where what may
+  // Zones of a copy that is begun now, with a checkpoint of so many bytes: no more than are reserved, where what may
   // use the rest has made it larger than that.
   uint32_t ZonesOfNext(uint64_t bytes) const;
 

@@ -66,7 +66,7 @@ Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
 // One copy, as far as it could be read.
 struct FoundCopy {
   Superblock superblock;
-  std::vector<ZoneId> zones;  // in order; the last one may be only set aside
+  std::vector<ZoneId> zones;  // in order; the last one may be only reserved
   bool complete = false;      // its checkpoint is complete
   Status damage;              // what stopped the reader before the end
   MetadataReader::End end;

@@ -231,7 +231,7 @@ class Checker {
   void CheckHomeZones(const RecoveredMetadata& recovered) {
     for (ZoneId zone(0); zone.value() < HomeZones(recovered.copies_wanted); ++zone) {
       for (const auto& [inode, bytes] : recovered.state.BytesIn(zone, WritePointer(zone))) {
-        Error(fmt::format("{}: lies in zone {}, which is kept for metadata", NameOf(inode, recovered.state),
+        Error(fmt::format("{}: lies in zone {}, which is reserved for metadata", NameOf(inode, recovered.state),
                           zone.value()));
       }
     }

@@ -1,5 +1,5 @@
 // Fsck: checks every invariant of a file system on a device, without changing it: see docs/format.md, "Invariants".
-// Kept memory (fs/kept) that is of no use to the device is removed.
+// Kept memory (store/kept) that is of no use to the device is removed.
 #pragma once
 
 #include <functional>

@@ -57,7 +57,7 @@ TEST_F(FsckTest, NoFileLiesInTheZonesThatAreTheMetadatasOwn) {
       PutFilesIn(ZoneId(zone), copies);
       const std::string findings = Findings();
       for (const char* name : {"/file", "/log"}) {
-        const std::string finding = fmt::format("{}: lies in zone {}, which is kept for metadata", name, zone);
+        const std::string finding = fmt::format("{}: lies in zone {}, which is reserved for metadata", name, zone);
         EXPECT_EQ(findings.find(finding) != std::string::npos, zone < home) << findings;
       }
     }

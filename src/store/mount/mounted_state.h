@@ -1,4 +1,4 @@
-// What a mounted device tells and is told beside names and files: its state, garbage collection, and zone groups.
+// What a mounted device tells and is told beside names and files: its state, GC, and zone groups.
 //
 // Thread safety: any thread.
 #pragma once

@@ -2,7 +2,7 @@
 // records to the metadata, these are read and applied; only if the copy that is read was replaced, all of it is read
 // again. Open files are brought up to date: logs grow, removed files are marked.
 //
-// What the writer keeps in memory (fs/kept) is taken as if the device had it: records that are not durable yet, and the
+// What the writer keeps in memory (store/kept) is taken as if the device had it: records not durable yet, and the
 // ends of logs. The records are applied behind those of the device, and skipped when they come from there. Of a log,
 // the memory is read before the metadata, and that before the frames: whatever the memory does not have any more is
 // found in one of these.

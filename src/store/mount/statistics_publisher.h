@@ -1,5 +1,5 @@
 // StatisticsPublisher: the statistics page of a mount (src/insight/stats). A thread copies the figures into it every
-// kFiguresIntervalNs; zones, waits, and most events are written by those who bring them about (fs/space).
+// kFiguresIntervalNs; zones, waits, and most events are written by those who bring them about (store/space).
 //
 // Thread safety: any thread may call Stop; the rest belongs to the thread that mounts.
 #pragma once

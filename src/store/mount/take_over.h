@@ -1,4 +1,4 @@
-// Taking over: what a mount for writing does about the kept memory (fs/kept) of a process that was killed, and about
+// Taking over: what a mount for writing does about the kept memory (store/kept) of a process that was killed, and about
 // its own.
 //
 //   1  the records that the journal on the device does not have are applied, and appended to the journal

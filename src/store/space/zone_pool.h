@@ -1,16 +1,16 @@
-// ZonePool: who may write which zone. It executes, on a device and by a clock, what the ZoneAllocator of layer zone
+// ZonePool: who may write which zone. It executes, on a device and by a clock, what the ZoneAllocator of store/zone
 // decides (store/zone/allocator/zone_allocator.h, which states the invariants): it hands out leases, gives resets and
 // finishes to the device, waits and wakes. One mutex guards the allocator, and one background thread keeps zones
 // flowing, so that no writer waits for a reset or a finish while there is another zone to go to.
 //
 // A zone is in one of these hands at any time (store/zone/zone_table.h has the phases):
-//   free      empty, in the table of layer zone
+//   free      empty, in the table of store/zone
 //   leased    one ZoneLease holds it: the only writer
 //   idle      partly written, nobody writes: goes on counting against the active-zone budget, first choice for the next
 //   full      written to its capacity or finished
 //   broken    read-only or offline, or a write failed in it: never written again, read where possible; a zone whose
 //             write failed but that the device still calls writable is reset once nothing in it lives
-//   metadata  kept until `ZonePool::ReleaseMetadata`. The first zones (HomeZones in zone_reserves.h) hold nothing else
+//   metadata  reserved until `ZonePool::ReleaseMetadata`. The first (HomeZones in zone_reserves.h) hold nothing else
 //
 // `live` of a zone is the bytes of file data in it. It is added as the write of the data ends, until when the zone is
 // leased, and taken back when neither the metadata nor a SpaceClaim (space_claim.h) has it. A zone of which a durable
@@ -30,7 +30,7 @@
 // because others hold its active zones (store/io/patient_device.h), does nothing to the zone: it is idle, or empty, as
 // before.
 //
-// What executes the allocator's answers, and the background thread, are in zone_pool_background.cc.
+// What executes the allocator's answers, and the background thread, are in zone_pool_execution.cc.
 //
 // Thread safety: any thread. `make_durable` is called without locks held; `AcquireForMetadata` may be called inside it,
 // and never waits for it.
@@ -111,7 +111,7 @@ class ZonePool final : private GcZones {
   void Stop() ISOZONE_EXCLUDES(mu_);
 
   // --- At mount, before Start: what the metadata says of zones ---
-  // A zone that holds metadata, or is set aside for it. kInvalidArgument: the device has no such zone.
+  // A zone that holds metadata, or is reserved for it. kInvalidArgument: the device has no such zone.
   Status AdoptMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu_);
   void Adopt(ZoneId zone, const AdoptedZone& adopted) ISOZONE_EXCLUDES(mu_);
   // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was
@@ -145,7 +145,7 @@ class ZonePool final : private GcZones {
   // For the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
   void NoteRefusal() ISOZONE_EXCLUDES(mu_);
   // To be called without locks held before a user's log grows, and before a flush writes: while space is short they
-  // wait for compaction and collection, a moment at most (write_pace.h).
+  // wait for compaction and GC, a moment at most (write_pace.h).
   void PaceLog(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
   void PaceFlush(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
 
@@ -154,7 +154,7 @@ class ZonePool final : private GcZones {
   // be reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or not, until
   // ReleaseMetadata; one that is given back unwritten is free again.
   Result<ZoneLease> AcquireForMetadata(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu_);
-  // An empty zone for a copy to go on in, of another group likewise. It is set aside without being active.
+  // An empty zone for a copy to go on in, of another group likewise. It is reserved without being active.
   Result<ZoneId> SetAside(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu_);
   // The lease on a zone of metadata that is not full and that nobody holds, to write it; any other is kInvalidArgument.
   Result<ZoneLease> Reopen(ZoneId zone) ISOZONE_EXCLUDES(mu_);

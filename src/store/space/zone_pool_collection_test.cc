@@ -127,7 +127,7 @@ TEST_F(ZonePoolCollectionTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
 TEST_F(ZonePoolCollectionTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   Open();
   FillDevice();
-  ZoneLease last = MustAcquire(kLog);  // uses up the zone that is kept for logs
+  ZoneLease last = MustAcquire(kLog);  // uses up the zone that is reserved for logs
   Write(last, kCapacity);
   pool_->collected().Attach(true);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });

@@ -109,16 +109,16 @@ Status ZonePool::NothingLeft(Lack lack) const {
   const ActiveBudget& active = ledger.active;
   if (lack != Lack::kSpace) {
     return Status::NoSpace(fmt::format(
-        "all {} active zones that the device allows are in use: {} for metadata, {} for logs, {} for garbage "
-        "collection, {} for data, {} by others",
+        "all {} active zones that the device allows are in use: {} for metadata, {} for logs, {} for GC, "
+        "{} for data, {} by others",
         device_.geometry().max_active_zones, active.used(BudgetClass::kMetadata), active.used(BudgetClass::kLog),
         active.used(BudgetClass::kGc), active.used(BudgetClass::kData), active.withheld()));
   }
   const ZoneTotals& totals = ledger.table.totals();
   const uint32_t pinned = ledger.table.pinned().size();
   return Status::NoSpace(
-      fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
-                  "for metadata, logs and garbage collection; delete files{}",
+      fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are reserved "
+                  "for metadata, logs and GC; delete files{}",
                   totals.live, totals.capacity, ledger.table.empty().size(),
                   pinned == 0 ? ""
                               : fmt::format(", or end readers: removed files that they have open hold {} zones, "

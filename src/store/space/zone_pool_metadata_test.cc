@@ -15,7 +15,7 @@ using ZonePoolMetadataTest = ZonePoolTest;
 TEST_F(ZonePoolMetadataTest, ALogThatTookItsReserveDoesNotTakeThatOfMetadataAtTheNextMount) {
   Open();
   FillDevice();
-  WriteZone(kLog, kBlock);  // in one of the two empty zones that are not kept for metadata
+  WriteZone(kLog, kBlock);  // in one of the two empty zones that are not reserved for metadata
   constexpr uint32_t kBefore = HomeZones(2) + 2;
   constexpr uint32_t kLeast = HomeZones(2);
   pool_->ReserveForMetadata(kLeast, MetadataClaim::kForced);  // as a mount does at its beginning

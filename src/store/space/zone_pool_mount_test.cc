@@ -13,7 +13,7 @@ using ZonePoolMountTest = ZonePoolTest;
 TEST_F(ZonePoolMountTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasReset) {
   device_ = std::make_unique<FakeDevice>(20);
   Create();
-  const ZoneId zone(3);  // the first zone behind those that are always kept for metadata
+  const ZoneId zone(3);  // the first zone behind those that are always reserved for metadata
   pool_->ResetBeforeUse(zone);
   durable_ = [&] {
     EXPECT_NE(AcquireMetadata().value().zone(), zone);

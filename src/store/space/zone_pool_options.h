@@ -17,12 +17,12 @@
 namespace isozone {
 
 struct ZonePoolOptions {
-  std::string policy = "zenfs";                   // a placement policy of layer zone, by name
+  std::string policy = "zenfs";                   // a placement policy of store/zone, by name
   std::shared_ptr<const GroupIndex> groups = {};  // of the device's zones; null: all are one group
   bool isolation = true;                          // urgent writers are kept apart from others
   bool keep_away = true;                          // with isolation: nobody widens in another's way
   bool read_only = false;                         // no thread, no lease
-  uint32_t metadata_copies = kMetadataCopiesMax;  // says how many of the first zones are kept for metadata
+  uint32_t metadata_copies = kMetadataCopiesMax;  // says how many of the first zones are reserved for metadata
   Clock* clock = &Clock::Real();                  // outlives the pool; not null
   StatisticsWriter* statistics = nullptr;         // of the page of the mount; null: there is none. Outlives the pool
   // Makes every metadata change so far durable; called before a reset.

@@ -25,13 +25,13 @@ TEST(CheckDeviceFits, SaysWhatIsNeededAndForWhat) {
   DeviceGeometry geometry;
   geometry.zone_count = 7;
   EXPECT_EQ(CheckDeviceFits(geometry).message(),
-            "the device has 7 zones; Isozone needs at least 8: 3 for metadata, 2 for logs, 1 for garbage collection, 2 "
-            "for data");
+            "the device has 7 zones; Isozone needs at least 8: 3 for metadata, 2 for logs, 1 for GC, "
+            "2 for data");
   geometry.zone_count = 8;
   geometry.max_active_zones = 6;
   EXPECT_EQ(CheckDeviceFits(geometry).message(),
-            "the device allows 6 active zones; Isozone needs at least 9: 4 for metadata, 2 for logs, 1 for garbage "
-            "collection, 2 for data");
+            "the device allows 6 active zones; Isozone needs at least 9: 4 for metadata, 2 for logs, 1 for GC, "
+            "2 for data");
   geometry.max_active_zones = 9;
   geometry.max_open_zones = 8;
   EXPECT_THAT(CheckDeviceFits(geometry).message(), testing::HasSubstr("allows 8 open zones"));

@@ -190,7 +190,7 @@ inline void EndWrite(ZoneLease& lease, uint64_t bytes, DeviceStatus status = Dev
 
 class ZonePoolTest : public testing::Test {
  protected:
-  // Of 20 zones, 3 are for metadata, 4 are kept empty (2 of them for metadata, whatever it has), and 13 are for data.
+  // Of 20 zones, 3 are for metadata, 4 stay empty (2 of them for metadata, whatever it has), and 13 are for data.
   void Open(uint32_t zone_count = 20, uint32_t max_active = 14, uint32_t max_open = 14) {
     device_ = std::make_unique<FakeDevice>(zone_count, max_active, max_open);
     Create();

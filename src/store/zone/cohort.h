@@ -10,7 +10,7 @@
 //               zones.
 //
 // What is known of a zone is forgotten when all data in it is dead, and it is not kept over a mount: the zones of old
-// cohorts are ordinary zones then. Survivors of a collection are ordinary data, too.
+// cohorts are ordinary zones then. Survivors of GC are ordinary data, too.
 //
 // Pure. Thread safety: a value.
 #pragma once

@@ -9,7 +9,7 @@
 //                                  without kList while victims of the last decision are left; finally kEnd.
 //   in a batch       NextInRound   after each WindowEnded: kLook -> kRest, if there is time -> kGoOn, or kCease.
 //
-//   round    One look at the zones, and the collection of the victims that it found. The collector begins rounds by
+//   round    One look at the zones, and the emptying of the victims that it found. The collector begins rounds by
 //            itself. If a thread asks for a round, it lasts until that thread's percentage is free, whatever the space.
 //   batch    The victims that are copied together: as many as half the empty zones, so that none needs the room that
 //            another one will give back. The survivors of the first one fit into the collector's reserved zone.
@@ -23,7 +23,7 @@
 //  * A zone that could not be read or copied is avoided for kAvoidRounds rounds, one that could not be moved until this
 //    round ends.
 //  * A rest is never longer than kLongestRestNs, and Wake, Hurry, Ask, Change and Stop end it at once.
-//  * A round of the collector's own begins after every Wake, unless collection has ended. So EndRound tells a writer
+//  * A round of the collector's own begins after every Wake, unless GC has ended. So EndRound tells a writer
 //    that has waited for space since before a Wake about a round that knew of it.
 //  * After Stop no round begins, and the round under way ends with the batch under way.
 //  * Once files cannot be told of their new places (`broken`), no round begins by itself any more.

@@ -1,5 +1,5 @@
 // DataClass: what is known about how long data will live, that is, RocksDB's hint, the level of the LSM tree that it
-// belongs to, and how many collections it has survived. The placement policy puts data of one class into shared zones.
+// belongs to, and how many rounds of GC it has survived. The placement policy puts data of one class into shared zones.
 #pragma once
 
 #include <cstdint>

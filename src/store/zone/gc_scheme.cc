@@ -56,7 +56,7 @@ Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, std::optio
     if (scheme.name == name) return scheme.make(start_percent);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", scheme.name);
   }
-  return Status::InvalidArgument(fmt::format("unknown garbage collection scheme \"{}\"; known: {}", name, known));
+  return Status::InvalidArgument(fmt::format("unknown GC scheme \"{}\"; known: {}", name, known));
 }
 
 std::vector<std::string_view> GcSchemeNames() {

@@ -85,16 +85,16 @@ class GcScheme {
   virtual ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const { return victim; }
   // Whether there is so little space that the scheme may choose something. Saves listing the candidates at each look.
   virtual bool Due(const GcSpace& space) const = 0;
-  // The victims to collect now, in order; none if no collection is due or no zone is worth it. `candidates` may be in
+  // The victims to collect now, in order; none if no GC is due or no zone is worth it. `candidates` may be in
   // any order.
   std::vector<ZoneId> Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const {
     return Due(space) ? Choose(space, candidates) : std::vector<ZoneId>();
   }
-  // The victims of a collection that was asked for, whatever the space: all candidates, in the scheme's order.
+  // The victims of a round that was asked for, whatever the space: all candidates, in the scheme's order.
   virtual std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const = 0;
 
  protected:
-  // Decides once a collection is due.
+  // Decides once GC is due.
   virtual std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
 };
 

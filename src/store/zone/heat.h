@@ -1,4 +1,4 @@
-// Heat: how often the data of a zone has survived a collection, and whether it looked cold then (LSM_ZGC paper, section
+// Heat: how often the data of a zone has survived GC, and whether it looked cold then (LSM_ZGC paper, section
 // 3 and Fig. 4). A zone holds data of one heat only, so that zones die together.
 //
 //   victim     survivors of a cold segment   survivors of any other segment
@@ -6,7 +6,7 @@
 //   C1C, C1H   C2                            C2
 //   C2         C2                            C2
 //
-// New data goes to C0. Data that survived a second collection counts as cold, whatever its segment looked like.
+// New data goes to C0. Data that survived a second time counts as cold, whatever its segment looked like.
 //
 // Thread safety: pure functions.
 #pragma once

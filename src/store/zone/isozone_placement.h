@@ -1,6 +1,6 @@
 // Isozone's own policy. Files are striped over zones of different independent zone groups (ZenFS+, section IV.B). Each
 // zone holds files of one lifetime and one level of the LSM tree (LL, section 3). Groups with more urgent writers are
-// avoided (group_choice.h). Survivors of a collection have zones of their own (heat.h).
+// avoided (group_choice.h). Survivors of GC have zones of their own (heat.h).
 //
 //   1. an idle zone of the same class, in the best group that any idle or empty zone is in: files of one class share
 //      their stripe sets, so zones fill up

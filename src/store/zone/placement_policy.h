@@ -32,9 +32,9 @@ struct PlacementQuery {
   ZoneUse use = ZoneUse::kData;  // kData or kLog
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;
-  ZoneHeat heat = kNewDataHeat;  // for a collection: the heat of the survivors
+  ZoneHeat heat = kNewDataHeat;  // for GC: the heat of the survivors
   uint64_t min_room = 0;         // bytes
-  bool live_only = false;  // for a collection: its survivors must not go to a dead zone, and so keep it from a reset
+  bool live_only = false;        // for GC: its survivors must not go to a dead zone, and so keep it from a reset
   bool token_available = false;  // another zone may become active
   bool empty_available = false;  // there is an empty zone beyond the reserves
 

@@ -128,7 +128,7 @@ void ZoneRecord::Release() {
   assert(live == 0);
   released = true;
   set_aside = false;
-  if (phase == ZonePhase::kEmpty) MakeEmpty();  // set aside, never written
+  if (phase == ZonePhase::kEmpty) MakeEmpty();  // reserved, never written
 }
 
 void ZoneRecord::MakeEmpty() {

@@ -49,7 +49,7 @@ struct ZoneRecord {
   ZoneWriter writer = ZoneWriter::kNone;      // who leased it last
   bool has_data = false;                      // of logs: data lives in it, too, which was part of a log
   bool sealed = false;                        // its cohort is sealed: it is written only if there is no other zone
-  bool kept = false;                          // kept for metadata: nothing else is ever written to it
+  bool kept = false;                          // reserved for metadata alone: nothing else is ever written to it
   bool released = false;                      // no durable record refers to its content
   bool victim = false;                        // being collected: it is neither written nor reset
   bool pinned = false;                        // dead but for readers in other processes: it is not reset
@@ -85,7 +85,7 @@ struct ZoneRecord {
   void EndFinish();
   // Dead.
   void BeginReset();
-  // Resetting. A zone that is kept for metadata stays so.
+  // Resetting. A zone that is reserved for metadata stays so.
   void EndReset();
   // Finishing or resetting: the command was submitted to the device.
   void Submit();
@@ -107,7 +107,7 @@ struct ZoneRecord {
   void Release();
 
  private:
-  // Sets that the zone is empty and has no owner. A zone that is kept for metadata stays so.
+  // Sets that the zone is empty and has no owner. A zone that is reserved for metadata stays so.
   void MakeEmpty();
 };
 

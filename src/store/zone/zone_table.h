@@ -1,7 +1,7 @@
 // ZoneTable: what is known about every zone, and an index for each question of a placement policy or the zone pool.
 //
 // Invariants (the random test checks them against a naive table):
-//  * The empty set holds the empty zones that any writer may have, without those kept for metadata. Of several empty
+//  * The empty set holds the empty zones that any writer may have: none reserved for metadata. Of several empty
 //    zones (of all, or of a group), the one with the lowest id is given first. This keeps an image file small. Wear
 //    levelling is the task of the device, which maps a zone to erase blocks when it is opened.
 //  * The dead set holds the dead zones, the pinned set those that only readers keep from being dead, and the idle index
@@ -55,7 +55,7 @@ struct ZoneTotals {
   uint32_t dead_asked = 0;    // zones: dead, with a reset asked for
   uint32_t dead_idle = 0;     // zones: dead, but in the idle index
   uint64_t dead_in_idle = 0;  // bytes of `dead` in these zones
-  uint32_t kept = 0;          // zones that are kept for metadata and can be written, perhaps after a reset
+  uint32_t kept = 0;          // zones that are reserved for metadata and can be written, perhaps after a reset
   uint32_t lent = 0;          // other zones that hold metadata which is still needed
   bool operator==(const ZoneTotals&) const = default;
 };

@@ -124,7 +124,7 @@ TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
 
 TEST(ZoneTable, ReleasedMetadataThatWasNeverWrittenIsFreeAtOnce) {
   ZoneTable table(EmptyZones(2));
-  table.Edit(ZoneId(0))->use = ZoneUse::kMetadata;  // set aside
+  table.Edit(ZoneId(0))->use = ZoneUse::kMetadata;  // reserved
   table.Edit(ZoneId(0))->Release();
   EXPECT_EQ(table.empty().First(), ZoneId(0));
   table.Edit(ZoneId(1))->Lease(ZoneUse::kMetadata, Lifetime::kNotSet);

@@ -67,7 +67,7 @@ struct BackupFile {
   // Whether no write since `seen_s`, when this was seen, can have left the times of this as they are. Some writes have
   // times in whole seconds.
   bool IsSettled(uint64_t seen_s) const;
-  // Whether `later` is this file with the content that this had at `seen_s`. What garbage collection has moved
+  // Whether `later` is this file with the content that this had at `seen_s`. What GC has moved
   // meanwhile may count as changed.
   bool HasContentOf(const BackupFile& later, uint64_t seen_s) const;
   // Whether `later` begins with the content that this had, because all of it still lies where it lay: what is written

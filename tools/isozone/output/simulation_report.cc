@@ -55,10 +55,10 @@ void PrintWritten(const SimReport& report, Console& console) {
                                        report.largest_compaction_files, report.moved_files));
   facts.Add("Of these short-lived", fmt::format("{}, {}", FormatSize(report.short_lived_bytes),
                                                 FormatShare(report.short_lived_bytes, report.compaction_bytes)));
-  facts.Add("Collections", fmt::format("{}; {} zones, {} in vain",
-                                       WrittenText(report.copied_bytes + report.dropped_bytes, report.put_bytes),
-                                       report.collected_zones, FormatSize(report.dropped_bytes)));
-  facts.Add("Amplification", fmt::format("{:.2f} = compaction {:.2f} x collection {:.2f} x device {:.2f}",
+  facts.Add("GC", fmt::format("{}; {} zones, {} in vain",
+                              WrittenText(report.copied_bytes + report.dropped_bytes, report.put_bytes),
+                              report.collected_zones, FormatSize(report.dropped_bytes)));
+  facts.Add("Amplification", fmt::format("{:.2f} = compaction {:.2f} x GC {:.2f} x device {:.2f}",
                                          report.write_amplification(), report.compaction_amplification(),
                                          report.collection_amplification(), report.device_amplification()));
   facts.Print(console);
@@ -116,7 +116,7 @@ void PrintSimulation(const SimOptions& options, const SimReport& report, Console
   Facts facts("Simulated");
   facts.Add("Device",
             fmt::format("{}: {} zones of {}", device.profile.name, report.zones, FormatSize(report.zone_capacity)));
-  facts.Add("Placement, collection", fmt::format("{}, {}", device.policy, device.gc));
+  facts.Add("Placement, GC", fmt::format("{}, {}", device.policy, device.gc));
   facts.Add("Compaction",
             fmt::format("{}{}, short-lived tables {}", options.tree.picker, options.tree.steering ? ", steered" : "",
                         device.t_zone ? "apart" : "with the others"));

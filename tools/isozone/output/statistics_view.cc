@@ -73,7 +73,7 @@ void AddHead(const Statistics& now, Lines& lines) {
                       Clocked(seconds));
     if (now.life == PageLife::kDied) who += ", then ended without unmounting";
   }
-  lines.Add("Mount", fmt::format("{}; policy {}, collection {}{}", who, Printable(now.policy), Printable(now.gc_scheme),
+  lines.Add("Mount", fmt::format("{}; policy {}, GC {}{}", who, Printable(now.policy), Printable(now.gc_scheme),
                                  now.figures.read_only != 0 ? "; READ-ONLY after a failed write" : ""));
 }
 
@@ -123,7 +123,7 @@ void AddSpace(const Statistics& now, size_t width, Lines& lines) {
   }
   lines.Add("Levels", by_level.empty() ? "no zone holds data" : by_level);
   const std::string limit = now.max_active_zones == 0 ? "" : fmt::format(" of {}", now.max_active_zones);
-  lines.Add("Active", fmt::format("{}{}: {} metadata, {} log, {} collection, {} data, {} others", f.active_zones, limit,
+  lines.Add("Active", fmt::format("{}{}: {} metadata, {} log, {} GC, {} data, {} others", f.active_zones, limit,
                                   f.active_metadata, f.active_log, f.active_gc, f.active_data, f.active_others));
 }
 
@@ -170,8 +170,8 @@ void AddWork(const Statistics& now, const Statistics* before, const RecentRates&
           : fmt::format("empties {} zones, {} of {} copied, urgency {:.2f}",
                         std::ranges::count(now.zones, true, &PageZone::victim), FormatSize(f.gc_round_copied),
                         FormatSize(f.gc_round_to_copy), static_cast<double>(f.gc_urgency_ppm) / 1e6);
-  lines.Add("Collection", fmt::format("{}; so far {} rounds, {} zones, {} copied, {} gained", work, f.gc_rounds,
-                                      f.gc_zones, FormatSize(f.gc_bytes_copied), FormatSize(f.gc_bytes_reclaimed)));
+  lines.Add("GC", fmt::format("{}; so far {} rounds, {} zones, {} copied, {} gained", work, f.gc_rounds, f.gc_zones,
+                              FormatSize(f.gc_bytes_copied), FormatSize(f.gc_bytes_reclaimed)));
 }
 
 // As many groups as fit: requests at the device, and those that wait behind "+".
@@ -194,7 +194,7 @@ void AddWaits(const Statistics& now, Lines& lines) {
   for (const WaitView& wait : now.waits) lines.Add(&wait == &now.waits[0] ? "Waits" : "", ExplainWait(wait, now));
 }
 
-// What the death of the process would leave to the next mount (fs/kept), and whether writers outrun the device.
+// What the death of the process would leave to the next mount (store/kept), and whether writers outrun the device.
 void AddKeptMemory(const Statistics& now, Lines& lines) {
   const PageFigures& f = now.figures;
   if (now.life == PageLife::kUnmounted) return;

@@ -40,7 +40,7 @@ class DeviceWatch {
   const std::string& name() const { return name_; }
   // A look of now. The statistics have name() as their device.
   Result<std::shared_ptr<const Look>> Now();
-  // The zones as ZoneFrames::Encode has them, with JSON: life, note, what compaction and collection read just now, who
+  // The zones as ZoneFrames::Encode has them, with JSON: life, note, what compaction and GC read just now, who
   // waits and why.
   Result<std::string> Frame(uint32_t instance, uint32_t number);
 

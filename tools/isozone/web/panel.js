@@ -30,7 +30,7 @@ const Panel = (() => {
       ["active", `${space.active_zones}${stats.geometry.max_active_zones ? ` of ${stats.geometry.max_active_zones}` : ""}`,
         "active zones"],
       ["gc", stats.gc.working ? `${Look.size(stats.gc.round_bytes_copied)}` : "rests", stats.gc.working
-        ? "collection copies" : "collection"],
+        ? "GC copies" : "GC"],
       ["kept-memory", stats.kept_memory.bytes === 0 ? "–" : Look.size(stats.kept_memory.used_bytes),
         "not on the device yet"],
     ];
@@ -105,7 +105,7 @@ const Panel = (() => {
       scale.append(mode.scale[0], bar, mode.scale[1]);
       items.push(scale);
     }
-    for (const [kind, text] of [["compaction-read", "compaction"], ["gc", "collection"]]) {
+    for (const [kind, text] of [["compaction-read", "compaction"], ["gc", "GC"]]) {
       if (grid.reads.some((read) => read[1] === kind)) items.push(entry(grid.colour(Look.READER_COLOURS[kind]), `${text} reads`, kind));
     }
     byId("legend").replaceChildren(...items);

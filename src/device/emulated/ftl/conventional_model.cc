@@ -78,7 +78,7 @@ class ConventionalModel::Simulation {
   void EndLastPart(Slot slot);
   void Complete(Slot slot);
 
-  // Collection.
+  // GC.
   void Collect();
   size_t StartCopy(size_t first_step);
   void StartWrites(Slot slot);
@@ -189,7 +189,7 @@ int64_t ConventionalModel::Simulation::ArrivalOf(const TimingOp& op) {
   }
 }
 
-// Changes the map for the command, and cuts the command into pieces. The resulting work of collection is in steps_.
+// Changes the map for the command, and cuts the command into pieces. The resulting work of GC is in steps_.
 void ConventionalModel::Simulation::Map(Command& command, Slot slot) {
   steps_.clear();
   if (command.op.kind == TimingOpKind::kRead) return CutRead(command, slot);
@@ -249,9 +249,9 @@ void ConventionalModel::Simulation::Complete(Slot slot) {
   free_slots_.push_back(slot);
 }
 
-// Collection.
+// GC.
 
-// Starts the work of collection that is in steps_.
+// Starts the work of GC that is in steps_.
 void ConventionalModel::Simulation::Collect() {
   for (size_t i = 0; i < steps_.size();) {
     if (steps_[i].kind == FlashStep::Kind::kCopy) {

@@ -8,16 +8,16 @@
 //   trim    management_latency
 //   flush   flush_latency: the controller protects its buffers against power cuts
 //
-// Collection runs at the same time on the same dies. For each flash page with valid content there is a read (die,
+// GC runs at the same time on the same dies. For each flash page with valid content there is a read (die,
 // channel), then writes into the buffers of other dies; when all of a victim is copied, every die is erased. All of
 // these queue with the commands of the host, in order of arrival.
 //
 // The map changes at once when a command is submitted; the flash follows. To keep them together, pieces for a
-// superblock wait until it has been erased. So the host can be ahead of collection by no more than the superblocks kept
+// superblock wait until it has been erased. So the host can be ahead of GC by no more than the superblocks kept
 // free. A page that was moved is read at its new place, even while it is still in flight to it.
 //
-// Without collection, latencies and bandwidths are those of TimingModel on the same flash (conventional_model_test.cc).
-// There is no collection while the device is idle: it is as fast after a pause as before.
+// Without GC, latencies and bandwidths are those of TimingModel on the same flash (conventional_model_test.cc).
+// There is no GC while the device is idle: it is as fast after a pause as before.
 //
 // Thread safety: none; the owner serialises calls.
 #pragma once

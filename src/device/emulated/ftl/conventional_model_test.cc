@@ -1,5 +1,5 @@
-// Closed loops in virtual time. Compares a conventional SSD without collection to the zoned SSD on the same flash, and
-// to itself with collection.
+// Closed loops in virtual time. Compares a conventional SSD without GC to the zoned SSD on the same flash, and
+// to itself with GC.
 #include "device/emulated/ftl/conventional_model.h"
 
 #include <algorithm>
@@ -193,10 +193,10 @@ TEST_F(Conventional, AnAgedDeviceAmplifiesAndSlowsWrites) {
   const double amplification = aged.counters().WriteAmplification();
   EXPECT_GT(amplification, 3.5);
   EXPECT_LT(amplification, 4.5);
-  // Dies do `amplification` times as many programs, in addition to the reads and erases of collection.
+  // Dies do `amplification` times as many programs, in addition to the reads and erases of GC.
   EXPECT_LT(slow.BytesPerSecond(), fresh / amplification);
   EXPECT_GT(slow.BytesPerSecond(), fresh / amplification * 0.7);
-  // Collection keeps step with the host: no command waits for a whole superblock of some 6 MiB on each die.
+  // GC keeps step with the host: no command waits for a whole superblock of some 6 MiB on each die.
   EXPECT_LT(slow.latency_max_ns, 100 * kMillisecondNs);
 }
 

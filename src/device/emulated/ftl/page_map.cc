@@ -35,7 +35,7 @@ PageMap::PageMap(const FlashLayout& layout)
 
 void PageMap::Write(uint32_t page, std::vector<FlashStep>& steps) {
   if (host_.full()) {
-    // Collection speeds up as free superblocks run out, so only a device with few superblocks gets here.
+    // GC speeds up as free superblocks run out, so only a device with few superblocks gets here.
     while (free_.size() < 2) {
       if (!victim_) PickVictim();
       while (victim_) CopyFlashPage(steps);
@@ -93,7 +93,7 @@ void PageMap::Unmap(uint32_t page) {
   --valid_[layout_.SuperblockOf(slot)];
 }
 
-// Collection.
+// GC.
 
 void PageMap::Collect(std::vector<FlashStep>& steps) {
   if (!victim_) {

@@ -1,30 +1,30 @@
-// PageMap: the mapping of a conventional SSD, that is, which flash page holds which logical page, and its garbage
-// collection. Pure state without time; ConventionalModel adds the time.
+// PageMap: the mapping of a conventional SSD, that is, which flash page holds which logical page, and its GC.
+// Pure state without time; ConventionalModel adds the time.
 //
 // A logical page is a block of the host of 4 KiB. Conventional SSDs map this unit, so that no write of the host
 // requires a read first. (Mapping whole 64 KiB flash pages would save memory, but add write amplification that does not
-// come from collection.) A slot is the place of a logical page on flash.
+// come from GC.) A slot is the place of a logical page on flash.
 //
 // A superblock consists of the erase blocks of the same number on all dies. It is written one program unit after
 // another, each on the next die, so a long write keeps all dies busy. It is collected and erased as a whole. Two are
 // open at a time: one for the host, one for copies.
 //
-// Collection is greedy: the victim is the full superblock with the fewest valid pages (of several, the lowest number).
+// GC is greedy: the victim is the full superblock with the fewest valid pages (of several, the lowest number).
 // It begins when fewer than kKeptFree superblocks are free, and keeps step with the host: for each page written it
 // copies valid / (all - valid) pages of the victim. So the victim is empty when its space is needed, and no write waits
-// for a whole superblock. Collection speeds up as free superblocks run out. It copies flash page by flash page, the
+// for a whole superblock. GC speeds up as free superblocks run out. It copies flash page by flash page, the
 // unit in which a die reads.
 //
 // Physical size: capacity x (1 + over-provisioning), and kReserve superblocks. The reserve does not count as
 // over-provisioning, because it is 8 of some 900 superblocks on a large device, but many of the few of a scaled one.
 //
-// The cost of greedy collection under uniform random overwriting: with alpha = physical / logical pages, a block that
+// The cost of greedy GC under uniform random overwriting: with alpha = physical / logical pages, a block that
 // is collected after all others have been keeps the fraction u of valid pages for which alpha = (u - 1) / ln u, and
 //
 //     write amplification = 1 / (1 - u) = alpha / (alpha + W(-alpha e^-alpha)),  W Lambert's function, main branch
 //
 // (P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR 2012, for the least-recently-written victim,
-// which greedy collection approaches with large blocks: W. Bux and I. Iliadis, Performance Evaluation 67(11), 2010).
+// which greedy GC approaches with large blocks: W. Bux and I. Iliadis, Performance Evaluation 67(11), 2010).
 // 4.0 at 15 %.
 //
 // Invariants: a logical page is at one slot or none, and that slot names it; `valid` of a superblock counts its slots
@@ -72,7 +72,7 @@ struct FlashStep {
 
 struct FtlCounters {
   uint64_t host_pages = 0;     // written
-  uint64_t copied_pages = 0;   // by collection
+  uint64_t copied_pages = 0;   // by GC
   uint64_t trimmed_pages = 0;  // mapped pages that were trimmed
   uint64_t erases = 0;         // of superblocks
 
@@ -85,7 +85,7 @@ struct FtlCounters {
 class PageMap {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // Superblocks that collection keeps free; the host can be ahead of collection by this many.
+  // Superblocks that GC keeps free; the host can be ahead of GC by this many.
   static constexpr uint32_t kKeptFree = 6;
   static constexpr uint32_t kReserve = kKeptFree + 2;  // and the two open ones
 
@@ -138,7 +138,7 @@ class PageMap {
   uint32_t next_in_victim_ = 0;  // the first slot that was not examined yet
   uint64_t victim_gain_ = 0;     // slots that were not valid when the victim was picked; more than 0
   uint64_t victim_cost_ = 0;     // slots that were valid then
-  int64_t due_ = 0;              // copies, times victim_gain_, by which collection is behind the host; < 0: ahead
+  int64_t due_ = 0;              // copies, times victim_gain_, by which GC is behind the host; < 0: ahead
 
   FtlCounters counters_;
 };

@@ -109,7 +109,7 @@ TEST(PageMap, KeepsEveryPageUnderRandomWritesAndTrims) {
   for (uint64_t seed = first; seed < first + 8; ++seed) RunAgainstOracle(seed, Layout(2'000));
 }
 
-// Two spare superblocks only: collection has no slack at all.
+// Two spare superblocks only: GC has no slack at all.
 TEST(PageMap, KeepsEveryPageWithLittleToSpare) {
   const uint64_t first = Seed(100);
   for (uint64_t seed = first; seed < first + 4; ++seed) RunAgainstOracle(seed, Layout(2'000, 0.04));
@@ -202,7 +202,7 @@ TEST(PageMap, AmplifiesUniformOverwritesAsTheoryPredicts) {
 
 TEST(PageMap, TheTheoryGivesWhatIsPublished) { EXPECT_NEAR(ExpectedWriteAmplification(1.15), 4.0, 0.1); }
 
-// No single write has to wait for the collection of more than a few flash pages.
+// No single write has to wait for GC of more than a few flash pages.
 TEST(PageMap, CollectsInStepWithTheHost) {
   FlashLayout layout{.dies = 8, .page_slots = 16, .unit_slots = 48, .block_slots = 48, .superblocks = 200};
   layout.logical_pages = static_cast<uint32_t>(192 * layout.superblock_slots() / 1.15);

@@ -109,7 +109,7 @@ Status ValidateProfile(const Profile& profile);
 
 // Returns `profile`, which must be conventional, with another capacity. If that leaves fewer than 256 erase blocks on a
 // die, the erase blocks become smaller, in whole program units, and erasing takes proportionally less time. So
-// collection chooses among as many blocks, and costs the same share of the time, as on a large device. kInvalidArgument
+// GC chooses among as many blocks, and costs the same share of the time, as on a large device. kInvalidArgument
 // if the capacity is too small for that.
 Result<Profile> ScaleConventional(Profile profile, uint64_t capacity);
 

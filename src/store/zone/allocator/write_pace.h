@@ -1,10 +1,10 @@
-// WritePace: how fast users may write while space is short. What makes space, compaction and collection, first takes
+// WritePace: how fast users may write while space is short. What makes space, compaction and GC, first takes
 // space for what it writes. So writers may go on only as fast as it does: they pay for each byte with bytes that it has
 // written.
 //
 //   price    of a byte: 0 where `below` percent are free, rising with the square of what is missing to kDearest where
 //            kNothing percent are. Where writers and makers of space keep the balance, the price is just what
-//            compaction and collection write for a byte of the user: nobody has to know how much that is.
+//            compaction and GC write for a byte of the user: nobody has to know how much that is.
 //   credit   the bytes that were written, kMostCredit at most: what was done in time of plenty does not pay for later
 //   logged   bytes that were paid for when they went to the log are not paid for again when they are flushed
 //

@@ -126,7 +126,7 @@ ZoneAllocator::Attempt ZoneAllocator::TryFiles(const ZoneRequest& request) {
 }
 
 // If the collector needs an active zone, it leaves its own zone for that. That zone may be finished then, and what is
-// left of it is lost until it is collected itself. Where no zones are empty but those that are kept, each round would
+// left of it is lost until it is collected itself. Where no zones are empty but reserved ones, each round would
 // thus lose what the round before has gained. There, and where there is no zone for one class alone, it mixes classes.
 Placement ZoneAllocator::PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement) {
   using Place = Placement::Action;
@@ -149,7 +149,7 @@ ZoneAllocator::Attempt ZoneAllocator::TryMetadata(std::span<const ZoneId> apart_
   return zone ? Attempt{ledger_.GrantMetadata(*zone)} : Attempt{};
 }
 
-// A zone that is set aside takes no share of the active zones yet.
+// A zone that is only reserved takes no share of the active zones yet.
 ZoneAllocator::Attempt ZoneAllocator::TrySetAside(std::span<const ZoneId> apart_from) {
   const auto zone = choice_.ToGoOn(apart_from);
   if (!zone) return {};
@@ -398,7 +398,7 @@ bool ZoneAllocator::ReserveForMetadata(uint32_t zones, MetadataClaim claim) {
   // While readers in other processes pin zones, they may pin one whose reset is not submitted yet.
   const uint32_t resetting = ledger_.table.pinned().empty() ? totals.resetting : totals.being_reset;
   const uint32_t coming = resetting + totals.released;
-  // The zones that are kept for metadata alone are those that collection may not take.
+  // The zones that are reserved for metadata alone are those that GC may not take.
   const uint32_t kept = ledger_.EmptyKept(claim == MetadataClaim::kNew ? BudgetClass::kData : BudgetClass::kGc);
   const bool fits = ledger_.table.empty().size() + coming >= kept;
   if (zones <= before || claim == MetadataClaim::kForced || fits) return true;

@@ -30,10 +30,10 @@
 //    logs and the collector hold at all times (active_budget.h).
 //  * Data of a cohort with own zones is mixed with other data only if no other zone can be had at once. No request is
 //    refused, or waits, because of cohorts (cohort.h).
-//  * Of the empty zones those are kept that metadata, logs and the collector may still need (zone_reserves.h).
+//  * Of the empty zones those are reserved that metadata, logs and the collector may still need (zone_reserves.h).
 //  * Only what is dead and not pinned is reset, and, where a durable record may name it, only after the metadata was
 //    made durable.
-//  * The collector leaves no zone to be finished for another class while no more zones are empty than are kept: it
+//  * The collector leaves no zone to be finished for another class while no more zones are empty than are reserved: it
 //    mixes classes instead. So what a round has gained is not lost by the next one.
 //  * Whoever is told to wait waits for something that is under way, or due, or bounded by time.
 //
@@ -58,8 +58,8 @@ namespace isozone {
 
 // Which empty zones a reserve for metadata may count on.
 enum class MetadataClaim : uint8_t {
-  kNew,      // those that are left beside the reserves of logs and collection
-  kRenewed,  // all: it was granted before a mount, and logs and collection may have used their reserves since
+  kNew,      // those that are left beside the reserves of logs and GC
+  kRenewed,  // all: it was granted before a mount, and logs and GC may have used their reserves since
   kForced,   // it is granted whatever there is
 };
 
@@ -84,7 +84,7 @@ class ZoneAllocator {
       kFiles,
       kBegin,     // a copy of the metadata begins in it
       kSetAside,  // a copy goes on in it, later: it is not active yet
-      kReopen,    // it is of metadata, idle or set aside, and is written on
+      kReopen,    // it is of metadata, idle or reserved, and is written on
       kRoom,      // for none: so many bytes are to be free for data
     };
     struct Room {
@@ -183,7 +183,7 @@ class ZoneAllocator {
   // --- Metadata ---
   // The metadata in `zone` is no longer needed, durably.
   void ReleaseMetadata(ZoneId zone);
-  // So many zones are kept for metadata in all: those that it has and, beyond these, empty ones. False where there are
+  // So many zones are reserved for metadata: those that it has and, beyond these, empty ones. False where there are
   // too few empty ones for `claim`; the reserve then stays as it was.
   bool ReserveForMetadata(uint32_t zones, MetadataClaim claim);
 

@@ -213,7 +213,7 @@ class Model {
       switch (answer.action) {
         case Action::kGranted:
           if (ledger().table.empty().size() < empty) {
-            EXPECT_TRUE(has_empty) << "a zone that is kept for others";
+            EXPECT_TRUE(has_empty) << "a zone that is reserved for others";
           }
           return Take(*asker, answer.grant);
         case Action::kExecute:
@@ -312,7 +312,7 @@ class Model {
   void Take(const Asker& asker, const ZoneGrant& grant) {
     ++grants_;
     Zone& zone = zones_[grant.zone.value()];
-    if (grant.state == nullptr) {  // set aside
+    if (grant.state == nullptr) {  // only reserved
       ASSERT_EQ(zone.device.state, ZoneState::kEmpty);
       metadata_.push_back(grant.zone);
       return Reserve();
@@ -474,7 +474,7 @@ class Model {
     }
   }
 
-  // --- Collection ---
+  // --- GC ---
   void Collect() {
     ZoneCollection& collection = allocator_->collection();
     if (victim_) {

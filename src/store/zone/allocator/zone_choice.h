@@ -1,7 +1,7 @@
 // ZoneChoice: which zone a request is to get, as the table and the budgets are now. It changes nothing.
 //
 //   files      PlacementPolicy (data) or PlaceLog (logs) decides among the zones that the request may have: those that
-//              are partly written, and, while a token and an empty zone beyond what is kept for others are there, a new
+//              are partly written, and, while there is a token and an empty zone that is not reserved for others, a new
 //              one
 //   metadata   A copy begins in one of the first zones, which is where a mount looks first, and goes on in any other.
 //              Each is of another group than the zones of the other copy, where that can be had

@@ -1,5 +1,5 @@
 // ZoneCollection: what the collector sees of the zones and does with them, and how fast users may write while space is
-// short: at the pace of what makes space, compaction and collection (write_pace.h).
+// short: at the pace of what makes space, compaction and GC (write_pace.h).
 //
 // A zone that is being collected is leased to nobody and not reset until the collector lets go of it.
 //
@@ -48,7 +48,7 @@ class ZoneCollection {
  private:
   bool MayCollect(ZoneId zone) const;
   GcCandidate AsCandidate(ZoneId id) const;
-  // Percent, beyond a few zones: where these are all that is left, compaction and collection need them.
+  // Percent, beyond a few zones: where these are all that is left, compaction and GC need them.
   double FreeToUsers() const;
 
   ZoneLedger& ledger_;

@@ -1,6 +1,6 @@
 // ZoneLedger: what the parts of the ZoneAllocator know of all zones, and share: the table, the budgets of active and
-// open zones, who holds what, and what is kept for whom. It grants and ends leases; which zone is granted is decided by
-// zone_choice.h, which zones are reset and finished by zone_upkeep.h.
+// open zones, who holds what, and what is reserved for whom. It grants and ends leases; zone_choice.h decides which
+// zone is granted, zone_upkeep.h which zones are reset and finished.
 //
 // Invariants:
 //  * A zone that is leased has a holding with a lease, and is in the phase kLeased.
@@ -36,7 +36,7 @@ struct AllocatorStats {
   uint64_t finishes = 0;
   uint64_t revoked_leases = 0;
   uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
-  uint64_t mixed_cohorts = 0;  // leases of zones that are kept from the data, or of others' for an own-zones cohort
+  uint64_t mixed_cohorts = 0;  // leases of zones reserved for others, or, by an own-zones cohort, of others'
   uint64_t space_waits = 0;    // requests that waited for the collector
 };
 
@@ -45,7 +45,7 @@ struct AllocatorOptions {
   std::shared_ptr<const GroupIndex> groups = {};  // null: all zones are one group
   bool isolation = true;                          // urgent writers are kept apart from others
   bool keep_away = true;                          // with isolation: nobody widens in another's way
-  uint32_t metadata_copies = 0;                   // says how many of the first zones are kept for metadata
+  uint32_t metadata_copies = 0;                   // says how many of the first zones are reserved for metadata
   bool asks_for_checkpoints = false;              // a checkpoint can be had, which may give back zones of metadata
   bool asks_for_space = false;                    // there is a collector to wake
   int64_t patience_ns = 0;  // how long a request waits, at most, while others hold the device's active zones
@@ -65,7 +65,7 @@ struct LeaseRecord {
   std::shared_ptr<LeaseState> state;  // the holder has it, too
   BudgetClass budget_class = BudgetClass::kData;
   bool urgent = false;
-  bool makes_space = false;                 // compaction, or collection
+  bool makes_space = false;                 // compaction, or GC
   std::optional<ActiveBudget::Token> open;  // until the zone is full
   uint64_t last_used = 0;                   // by ZoneLedger::use_count
 };
@@ -104,14 +104,14 @@ struct ZoneLedger {
   // The zone with which the collector has left its token.
   std::optional<ZoneId> CollectorsZone() const;
 
-  // At mount: what `zone` holds. An empty one that holds metadata is set aside for it.
+  // At mount: what `zone` holds. An empty one that holds metadata is reserved for it.
   void Adopt(ZoneId zone, ZoneUse use);
 
   // --- Questions ---
-  // Empty zones that are kept for metadata, which has none of its own for them yet; and so for `c` among others.
+  // Empty zones that are reserved for metadata, which has none of its own for them yet; and so for `c` among others.
   uint32_t EmptyForMetadata() const;
   uint32_t EmptyKept(BudgetClass c) const;
-  // Bytes of the empty zones that are kept from data.
+  // Bytes of the empty zones that data may not have.
   uint64_t ReservedBytes() const;
   // Bytes that can be written now, without these; and what data can take of them.
   uint64_t Free() const;

@@ -37,7 +37,7 @@ struct ZoneRequest {
 // A zone that one writer has for itself.
 struct ZoneGrant {
   ZoneId zone;
-  std::shared_ptr<LeaseState> state;  // tells this lease from a later one of the same zone; null: it is set aside
+  std::shared_ptr<LeaseState> state;  // tells this lease from a later one of the same zone; null: it is only reserved
   uint64_t write_pointer = 0;         // bytes from the start of the zone
   uint64_t capacity = 0;              // bytes
 };

@@ -15,12 +15,12 @@ constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZ
 
 Status CheckZoneLimit(std::string_view kind, uint32_t limit) {
   if (limit == 0 || limit >= ActiveBudget::kReserveTotal) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "the device allows {} {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
-      "collection, {} for data",
-      limit, kind, ActiveBudget::kReserveTotal, ActiveBudget::ReserveOf(BudgetClass::kMetadata),
-      ActiveBudget::ReserveOf(BudgetClass::kLog), ActiveBudget::ReserveOf(BudgetClass::kGc),
-      ActiveBudget::ReserveOf(BudgetClass::kData)));
+  return Status::InvalidArgument(
+      fmt::format("the device allows {} {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for GC, "
+                  "{} for data",
+                  limit, kind, ActiveBudget::kReserveTotal, ActiveBudget::ReserveOf(BudgetClass::kMetadata),
+                  ActiveBudget::ReserveOf(BudgetClass::kLog), ActiveBudget::ReserveOf(BudgetClass::kGc),
+                  ActiveBudget::ReserveOf(BudgetClass::kData)));
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ uint32_t EmptyKeptFrom(BudgetClass c, uint32_t for_metadata) {
 Status CheckDeviceFits(const DeviceGeometry& geometry) {
   if (geometry.zone_count < kMinZones) {
     return Status::InvalidArgument(
-        fmt::format("the device has {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
-                    "collection, {} for data",
+        fmt::format("the device has {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for GC, "
+                    "{} for data",
                     geometry.zone_count, kMinZones, kMetadataZones, kLogZones, kEmptyForGc, kDataZones));
   }
   ISOZONE_RETURN_IF_ERROR(CheckZoneLimit("active", geometry.max_active_zones));

@@ -1,4 +1,4 @@
-// Zone reserves: which empty zones are kept for whom, and what a device must have so that there are some.
+// Zone reserves: which empty zones are reserved for whom, and what a device must have so that there are some.
 //
 // Metadata has the first zones for itself, one for each copy and one for the next: that is enough as long as a copy
 // fits into a zone. Where copies are longer, it may have as many zones for each of them and for the next, and those
@@ -19,11 +19,11 @@ inline constexpr uint32_t kMetadataCopiesMax = 2;
 constexpr uint32_t HomeZones(uint32_t copies) { return copies + 1; }
 inline constexpr uint32_t kHomeZonesMax = HomeZones(kMetadataCopiesMax);
 
-// Empty zones that are kept.
+// Empty zones that are reserved.
 inline constexpr uint32_t kEmptyForGc = 1;
 inline constexpr uint32_t kEmptyForLogs = 1;
 
-// So many must be empty, and one more, for `c` to get one, where `for_metadata` are kept for metadata.
+// So many must be empty, and one more, for `c` to get one, where `for_metadata` are reserved for metadata.
 uint32_t EmptyKeptFrom(BudgetClass c, uint32_t for_metadata);
 
 // What an Isozone file system needs of a device, in words for people; OK or kInvalidArgument.

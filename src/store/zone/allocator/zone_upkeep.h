@@ -3,7 +3,7 @@
 //   reset    What is dead is reset, at once or when it is asked for (ZoneLedger::reset_at_once). Whatever the durable
 //            metadata may still name is reset only after the metadata was made durable: else a power cut could bring
 //            back a file without its data. What nothing durable names (released zones) waits for nobody.
-//   pinned   What is dead is not reset while a reader in another process reads there (fs/pins). Who executes the reset
+//   pinned   What is dead is not reset while another process reads there (store/pins). Who executes the reset
 //            finds out when the metadata is durable, and says so (NotePinned). Readers are asked again every
 //            kReadersPauseNs, of pinned zones only; no other zone waits.
 //   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are

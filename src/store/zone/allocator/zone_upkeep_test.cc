@@ -306,7 +306,7 @@ TEST_F(LogBesideFullDataTest, TheBaselineFinishesAZoneOfDataForALog) {
   EXPECT_TRUE(wal_.state->BeginWrite());
 }
 
-// Every active zone that data can have is in use, no zone is empty but those that are kept, and the collector has the
+// Every active zone that data can have is in use, no zone is empty but reserved ones, and the collector has the
 // survivors of two classes. If it left its zone for the second, that would be finished, and the next round would gain
 // what this one has lost: for ever, while a writer waits.
 TEST(CollectorsZoneTest, TakesTheNextClassWhereNoZoneCanBeSpared) {

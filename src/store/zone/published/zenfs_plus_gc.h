@@ -1,4 +1,4 @@
-// The two collections of ZenFS+ (section IV.D).
+// The two kinds of GC of ZenFS+ (section IV.D).
 //
 //   full     below 10 % free, zones of lower levels first, of each level those with the least valid data, until 10 %
 //            are free. Dead zones wait for their turn among them
