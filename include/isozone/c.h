@@ -32,14 +32,14 @@
 extern "C" {
 #endif
 
-/* Those of <rocksdb/c.h>, which need not be included. */
+/* The types of <rocksdb/c.h> that are used here; that header need not be included. */
 typedef struct rocksdb_env_t rocksdb_env_t;
 typedef struct rocksdb_options_t rocksdb_options_t;
 
 /* A mounted device. */
 typedef struct isozone_t isozone_t;
 
-/* "0.1.0 (RocksDB 7.8.3)": Isozone's version, and that of the RocksDB it was built for. Never freed. */
+/* Returns Isozone's version, and that of the RocksDB it was built for: "0.1.0 (RocksDB 7.8.3)". It is never freed. */
 ISOZONE_C_EXPORT const char* isozone_version(void);
 
 /* Does nothing. Loading the library has registered isozone:// with RocksDB. A program that calls no other function here
@@ -47,22 +47,23 @@ ISOZONE_C_EXPORT const char* isozone_version(void);
 ISOZONE_C_EXPORT void isozone_register(void);
 
 /* Writes an empty file system to the device of `uri`, and makes the device if its kind allows that (an emulated SSD in
-   a new image file), like `isozone mkfs`. An error if the device has a file system already, unless `force` is not 0:
-   then all its data is lost. */
+   a new image file), like `isozone mkfs`. It is an error if the device has a file system already, unless `force` is not
+   0: then all its data is lost. */
 ISOZONE_C_EXPORT void isozone_format(const char* uri, unsigned char force, char** errptr);
 
 /* Mounts the device of `uri`, or joins the mount that this process has already. Options follow the name of the device,
    as in "isozone://emu:/data/ssd.img?log_dir=/var/log/db" (docs/rocksdb.md). The device stays mounted until
    isozone_close was called, every Env of it is destroyed, and no file on it is open. */
 ISOZONE_C_EXPORT isozone_t* isozone_open(const char* uri, char** errptr);
-ISOZONE_C_EXPORT void isozone_close(isozone_t* device); /* NULL: does nothing */
+/* Gives up what isozone_open has returned. If `device` is NULL, it does nothing. */
+ISOZONE_C_EXPORT void isozone_close(isozone_t* device);
 
-/* An Env on the device, for rocksdb_options_set_env and all other functions of RocksDB that take one. The caller ends
-   it with rocksdb_env_destroy after its last database is closed. It may outlive `device`. An error if the RocksDB of
-   this process has another layout of rocksdb_env_t than those of 7.8 to 11.8. */
+/* Returns an Env on the device, for rocksdb_options_set_env and all other functions of RocksDB that take one. The
+   caller ends it with rocksdb_env_destroy after its last database is closed. It may outlive `device`. It is an error if
+   the RocksDB of this process has another layout of rocksdb_env_t than those of 7.8 to 11.8. */
 ISOZONE_C_EXPORT rocksdb_env_t* isozone_create_env(isozone_t* device, char** errptr);
 
-/* The counters since the mount, as a JSON object; isozone.h describes it at GetStats. The caller frees it with
+/* Returns the counters since the mount, as a JSON object; isozone.h describes it at GetStats. The caller frees it with
    isozone_free. */
 ISOZONE_C_EXPORT char* isozone_statistics(isozone_t* device, char** errptr);
 
@@ -84,7 +85,7 @@ ISOZONE_C_EXPORT void isozone_set_collection(isozone_t* device, const char* text
    leaves all other options as they are. Compaction begins when a database is opened and ends when it is closed. */
 ISOZONE_C_EXPORT void isozone_drive(rocksdb_options_t* options, const char* picker, char** errptr);
 
-/* Frees what these functions have returned, an error or a string. NULL: does nothing. */
+/* Frees what these functions have returned, an error or a string. If `memory` is NULL, it does nothing. */
 ISOZONE_C_EXPORT void isozone_free(void* memory);
 
 #ifdef __cplusplus

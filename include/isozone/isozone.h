@@ -27,7 +27,7 @@
 
 namespace isozone {
 
-// "0.1.0 (RocksDB 7.8.3)": Isozone's version, and that of the RocksDB it was built for.
+// Returns Isozone's version, and that of the RocksDB it was built for: "0.1.0 (RocksDB 7.8.3)".
 ISOZONE_EXPORT std::string Version();
 
 // Creates the device of `uri`, if its kind allows that (an emulated SSD in a new image file), and writes an empty file
@@ -47,8 +47,8 @@ ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool for
 // the process, data of file systems that are still mounted is made durable.
 ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result);
 
-// The counters of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB), as a
-// JSON object:
+// Gives the counters of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB),
+// as a JSON object:
 //   classes                      bytes, requests and latencies (us) for each class of I/O
 //   user_bytes_appended          bytes that programs wrote into files, at the end or in place
 //   write_amplification          bytes written to the device, those of Isozone's metadata among them, over
@@ -86,11 +86,12 @@ ISOZONE_EXPORT rocksdb::Status CollectGarbage(const rocksdb::FileSystem& file_sy
 // values of the mount. InvalidArgument for unknown names or values; then nothing is changed.
 ISOZONE_EXPORT rocksdb::Status SetGarbageCollection(const rocksdb::FileSystem& file_system, const std::string& options);
 
+// How a CompactionDriver works.
 struct CompactionDriverOptions {
-  // Which files are compacted, and where outputs are cut (docs/compaction.md): "leveled", "greedy", "gear", "ll", or
-  // "isozone".
+  // The name of what decides which files are compacted, and where outputs are cut (docs/compaction.md): "leveled",
+  // "greedy", "gear", "ll", or "isozone".
   std::string picker = "isozone";
-  // For each column family, 1 to 64; 0: as many as RocksDB would use, by max_background_jobs.
+  // How many threads compact each column family, 1 to 64; 0: as many as RocksDB would use, by max_background_jobs.
   uint32_t threads = 0;
   // Whether tables that the picker calls short-lived have zones of their own, which die with the next compactions.
   bool t_zone = true;
@@ -108,25 +109,25 @@ struct CompactionDriverOptions {
 // library then makes the driver when the database is opened, and ends it when it is closed.
 class ISOZONE_EXPORT CompactionDriver {
  public:
-  // Begins. The database and the handles must outlive the driver. InvalidArgument with what to change: a column family
-  // was opened otherwise, has fewer than 3 levels or a driver already (that of a listener counts), or the options are
-  // not known.
+  // Begins to compact `column_families` of `db`, all of which must outlive the driver. Returns InvalidArgument, with
+  // what to change, if a column family was opened otherwise, has fewer than 3 levels, or has a driver already (that of
+  // a listener counts), or if an option has no such value.
   static rocksdb::Status Open(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& column_families,
                               const CompactionDriverOptions& options, std::unique_ptr<CompactionDriver>* result);
-  // The driver that the listener of `db` has made; NotFound: it has made none. What is found ends with the database and
-  // must not be used after that; destroying it ends no compaction.
+  // Finds the driver that the listener of `db` has made; NotFound if it has made none. What is found ends with the
+  // database and must not be used after that; destroying it ends no compaction.
   static rocksdb::Status Find(rocksdb::DB* db, std::unique_ptr<CompactionDriver>* result);
-  // Waits for the compactions that run; no other begins.
+  // Ends the driver: no other compaction begins, and those that run are waited for.
   virtual ~CompactionDriver();
 
-  // Waits until nothing is left to compact; the error of a compaction that failed; Incomplete while
-  // disable_auto_compactions=true pauses it.
+  // Waits until nothing is left to compact. Returns the error of a compaction that failed, or Incomplete while
+  // disable_auto_compactions=true pauses the driver.
   virtual rocksdb::Status WaitUntilIdle() = 0;
-  // As a JSON object: "compactions"; those that RocksDB "refused", because the tree had changed, and that were picked
-  // anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved" to another level and
-  // not written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these; "t_zones_most" and
-  // "t_zones_mean", the zones that short-lived tables of a column family had for themselves after a compaction of it.
-  // Of several column families, all others are sums.
+  // Returns its counters as a JSON object: "compactions"; those that RocksDB "refused", because the tree had changed,
+  // and that were picked anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved"
+  // to another level and not written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these;
+  // "t_zones_most" and "t_zones_mean", the zones that short-lived tables of a column family had for themselves after a
+  // compaction of it. With several column families, these two are still those of one, and all others are sums.
   virtual std::string Stats() const = 0;
 };
 

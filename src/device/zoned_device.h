@@ -39,7 +39,7 @@ using ZoneId = StrongInt<struct ZoneIdTag, uint32_t>;
 // request.
 using DeviceOffset = StrongInt<struct DeviceOffsetTag, uint64_t>;
 
-// ZNS 2.1.1.2.1, with the values of the Zone State field.
+// The state of a zone (ZNS 2.1.1.2.1), with the values of the field Zone State.
 enum class ZoneState : uint8_t {
   kEmpty = 0x1,
   kImplicitlyOpen = 0x2,
@@ -49,13 +49,14 @@ enum class ZoneState : uint8_t {
   kFull = 0xE,
   kOffline = 0xF,
 };
-// "empty", "implicitly-open", ...
+// Returns the name of a state: "empty", "implicitly-open", ...
 std::string_view ZoneStateName(ZoneState state);
+// Whether a zone in this state is open, and so holds an open resource.
 constexpr bool IsOpen(ZoneState s) { return s == ZoneState::kImplicitlyOpen || s == ZoneState::kExplicitlyOpen; }
 // Whether a zone in this state holds an active resource (ZNS 2.1.1.3).
 constexpr bool IsActive(ZoneState s) { return IsOpen(s) || s == ZoneState::kClosed; }
 
-// Completion status: (status code type << 8) | status code, as NVMe prints it.
+// How a request has ended: (status code type << 8) | status code, as NVMe prints it.
 enum class DeviceStatus : uint16_t {
   kSuccess = 0x000,
   kInvalidField = 0x002,      // not whole blocks, null buffer, longer than the transfer limit
@@ -75,15 +76,16 @@ enum class DeviceStatus : uint16_t {
   kWriteFault = 0x280,
   kUnrecoveredReadError = 0x281,
 };
-// "Zone Invalid Write (1BCh)".
+// Returns NVMe's name of a status, with its number: "Zone Invalid Write (1BCh)".
 std::string_view DeviceStatusName(DeviceStatus status);
-// The write was not begun, for lack of active or open zones or of room: neither the zone nor the data is at fault, and
-// the zone is as it was.
+// Whether a write was not begun for lack of active or open zones or of room: neither the zone nor the data is at fault,
+// and the zone is as it was.
 constexpr bool IsForLack(DeviceStatus status) {
   return status == DeviceStatus::kTooManyActiveZones || status == DeviceStatus::kTooManyOpenZones ||
          status == DeviceStatus::kCapacityExceeded;
 }
 
+// The sizes and limits of a device.
 struct DeviceGeometry {
   uint32_t block_size = 4096;  // bytes; a power of two, 512..65536
   uint32_t zone_count = 0;
@@ -95,7 +97,7 @@ struct DeviceGeometry {
   uint64_t max_append = 0;        // bytes of one zone append, 0: no limit
   uint32_t buffer_alignment = 1;  // bytes, a power of two: the alignment of `data` in a request
   uint64_t optimal_write = 0;     // bytes the medium programs at once, a good write size; at least block_size
-  // A write with Force Unit Access makes all of its zone before it durable, and not only its own bytes.
+  // Whether a write with Force Unit Access makes all of its zone before it durable, and not only its own bytes.
   bool fua_covers_zone = false;
 
   DeviceOffset ZoneStart(ZoneId zone) const { return DeviceOffset(zone.value() * zone_size); }
@@ -140,8 +142,8 @@ struct DeviceCounters {
   uint64_t host_bytes_read = 0;
   uint64_t host_bytes_written = 0;   // writes and appends
   uint64_t media_bytes_written = 0;  // programmed to flash, including dummy bytes and garbage collection of the device
-  // Of these, the ones that hold no data: the device pads its flash where a zone ends, is finished or is reset. 0 where
-  // it does not tell.
+  // The bytes of media_bytes_written that hold no data: the device pads its flash where a zone ends, is finished or is
+  // reset. They are 0 if the device does not tell.
   uint64_t dummy_bytes_written = 0;
   uint64_t resets = 0;
   uint64_t finishes = 0;
@@ -152,7 +154,7 @@ class ZonedDevice {
   virtual ~ZonedDevice() = default;
 
   virtual const DeviceGeometry& geometry() const = 0;
-  // The name that users know: "emu:/path/ssd.img".
+  // Returns the name that users know: "emu:/path/ssd.img".
   virtual std::string name() const = 0;
   virtual bool read_only() const = 0;
 
@@ -165,16 +167,17 @@ class ZonedDevice {
 
   virtual DeviceCounters counters() const = 0;
 
-  // What the device says of itself for people. Empty if it is neither emulated nor of the kernel.
+  // Returns what the device says of itself, for people to read. It is empty if it is neither emulated nor of the
+  // kernel.
   virtual DeviceDescription description() const { return {}; }
 };
 
-// Submits and waits. Meant for control paths and tests; data paths keep many requests in flight.
+// Submits `request` and waits for it. Meant for control paths and tests; data paths keep many requests in flight.
 DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request);
 
-// The status of a completed request as an error for users:
-// "write of 4096 bytes to zone 12 at 8192 failed: Write Fault (280h)". OK for kSuccess. Media
-// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly, what IsForLack kNoSpace.
+// Returns the status of a completed request as an error for users: "write of 4096 bytes in zone 12 at 8192 failed:
+// Write Fault (280h)". It is OK for kSuccess, kReadOnly for kNamespaceWriteProtected, kNoSpace for what IsForLack holds
+// of, kInvalidArgument for kInvalidField, and kIoError for all else.
 Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request);
 
 }  // namespace isozone

@@ -51,8 +51,10 @@ enum class FileKind : uint8_t {
            // as a rule one device write. Holds a zone of its own while it is open for writing.
   kSmall,  // a few bytes, or trickling: CURRENT, OPTIONS, the info log. As kData, with a small buffer.
 };
+// Returns "data", "log" or "small".
 std::string_view FileKindName(FileKind kind);
 
+// How a new file is written, counted and placed.
 struct CreateOptions {
   FileKind kind = FileKind::kData;
   IoClass io_class = IoClass::kOther;
@@ -83,12 +85,12 @@ struct FileAttributes {
   uint64_t size = 0;                   // bytes, what a reader can read: synced or not
   uint64_t modified_s = 0;             // seconds since 1970
   uint32_t links = 0;
-  // What inode_files.h says of owners and times.
+  // Owner, permissions and times, as inode_files.h describes them.
   uint32_t mode = 0644;  // permission bits
   uint32_t user = 0;
   uint32_t group = 0;
-  FileTime modified;  // seconds: modified_s
-  FileTime changed;   // the inode itself
+  FileTime modified;  // when the data was changed; its seconds are modified_s
+  FileTime changed;   // when the inode itself was changed
 };
 
 struct DirectoryEntry {
@@ -98,25 +100,26 @@ struct DirectoryEntry {
 
 class FileWriter {
  public:
-  // Closes, if Close was not called; an error is then only logged.
+  // Closes the file, if Close was not called; an error is then only logged.
   virtual ~FileWriter() = default;
 
-  // Adds to the end. Returns when the bytes are in the writer's buffer; the error of an earlier background write comes
-  // back here, from Sync or from Close, and stays.
+  // Adds to the end of the file. Returns when the bytes are in the writer's buffer; the error of an earlier background
+  // write comes back here, from Sync or from Close, and stays.
   virtual Status Append(std::span<const std::byte> data) = 0;
-  // Makes everything appended readable through other handles. No I/O, no durability.
+  // Makes everything appended readable through other handles. It does no I/O, and makes nothing durable.
   virtual Status Flush() = 0;
-  // Everything appended before is durable when this returns OK.
+  // Makes everything appended before durable: it is when this returns OK.
   virtual Status Sync() = 0;
   // Starts writing out what is buffered, without waiting for durability.
   virtual Status WriteOut() = 0;
   // Cuts the file to `size` bytes, or extends it with zeros.
   virtual Status Truncate(uint64_t size) = 0;
-  // Writes out and gives the zone back; the data is durable only if Sync was called. Further calls are errors.
+  // Writes out what is buffered and gives the zone back; the data is durable only if Sync was called. Further calls are
+  // errors.
   virtual Status Close() = 0;
 
   virtual uint64_t size() const = 0;
-  // Take effect for data written from now on.
+  // These change how data is placed and counted that is written from now on.
   virtual void SetLifetime(Lifetime lifetime) = 0;
   virtual void SetLevel(int8_t level) = 0;  // of the LSM tree; DataClass::kNoLevel: not known
   virtual void SetIoClass(IoClass io_class) = 0;
@@ -129,7 +132,7 @@ struct FileRead {
   class Bounced {
    public:
     virtual ~Bounced() = default;
-    virtual void Copy() = 0;
+    virtual void Copy() = 0;  // brings them into the read's `buffer`
   };
 
   uint64_t offset = 0;          // bytes in the file
@@ -164,6 +167,7 @@ class FileReader {
   virtual uint64_t inode() const = 0;
 };
 
+// How much of the space of a device is used, and for what.
 struct SpaceInfo {
   uint64_t capacity = 0;         // bytes: the capacity of all zones that can be written or read
   uint64_t live = 0;             // bytes of files
@@ -184,19 +188,21 @@ struct SpaceInfo {
 struct FileSystemStats : Figures {
   std::array<Histogram::Snapshot, kIoClassCount> read_latencies_ns;
   std::array<Histogram::Snapshot, kIoClassCount> write_latencies_ns;
-  Histogram::Snapshot zone_wait_ns;       // of allocations that had to wait for a zone
-  Histogram::Snapshot write_gap_wait_ns;  // of background writes, piece by piece, that waited because users read
-  Histogram::Snapshot pace_wait_ns;       // of users' writes for what makes space, where space is short
-  // Of the capacity of each zone that was reset: what had been written of it.
+  Histogram::Snapshot zone_wait_ns;       // how long allocations waited that had to wait for a zone
+  Histogram::Snapshot write_gap_wait_ns;  // how long pieces of background writes waited because users read
+  Histogram::Snapshot pace_wait_ns;       // how long users' writes waited for what makes space
+  // The percentage of its capacity to which each zone had been written when it was reset.
   Histogram::Snapshot reset_written_percent;
-  // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (deletion_delays.h).
+  // How long after the last name of a file had gone a zone that it lay in was reset, by the file's Lifetime
+  // (deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
   GcStats gc;
 };
 
+// The copies of the metadata.
 struct MetadataCopies {
-  uint32_t wanted = 0;
-  std::vector<std::vector<ZoneId>> whole;  // the zones of each
+  uint32_t wanted = 0;                     // how many there should be
+  std::vector<std::vector<ZoneId>> whole;  // the zones of each copy that is whole
 };
 
 // One zone as the file system sees it.
@@ -210,11 +216,12 @@ struct ZoneView {
   bool writing = false;  // held by a writer now
 };
 
+// A file, with all of its names and places.
 struct FileDetails {
   std::vector<std::string> paths;  // all of its names
   FileAttributes attributes;
-  uint64_t allocated = 0;  // as AllocatedBytes
-  ExtentList extents;      // of a log, its payloads
+  uint64_t allocated = 0;  // bytes on the device, as of AllocatedBytes
+  ExtentList extents;      // where its bytes lie; for a log, the payloads of its frames
 };
 
 // What a file has in one zone: bytes of data, and of a log its frames with headers and padding. These are what
@@ -225,6 +232,7 @@ struct FileInZone {
   FileKind kind = FileKind::kData;
   uint64_t bytes = 0;
 };
+// How many bytes a file has in one zone.
 struct ZoneOfFile {
   ZoneId zone;
   uint64_t bytes = 0;
@@ -242,36 +250,36 @@ class FileSystemState {
   virtual std::vector<ZoneView> Zones() const = 0;
   // Calls `visit` for every file and directory, in order of inode.
   virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
-  // Bytes that a file takes on the device, frames and padding included; of a log that is being written, up to the write
-  // pointers of its zones.
+  // Returns the bytes that a file takes on the device, frames and padding included; those of a log that is being
+  // written go up to the write pointers of its zones.
   virtual Result<uint64_t> AllocatedBytes(std::string_view path) const = 0;
-  // The files that have bytes in `zone`, in order of inode; and the zones in which a file has bytes, in ascending
-  // order. They take time by the size of the answer and the width of stripes, not by the number of extents. They do not
-  // count data that its writer has not made known by Sync or Close, nor what open handles keep of a file without a
-  // name; ZoneView::live counts both. An open log counts up to the write pointer of its zone. kInvalidArgument: no such
-  // zone. kNotFound: no such file. A directory lies in no zone.
+  // FilesIn returns the files that have bytes in `zone`, in order of inode; ZonesOf the zones in which a file has
+  // bytes, in ascending order. They take time by the size of the answer and the width of stripes, not by the number of
+  // extents. They do not count data that its writer has not made known by Sync or Close, nor what open handles keep of
+  // a file without a name; ZoneView::live counts both. An open log counts up to the write pointer of its zone.
+  // kInvalidArgument: no such zone. kNotFound: no such file. A directory lies in no zone.
   virtual Result<std::vector<FileInZone>> FilesIn(ZoneId zone) const = 0;
   virtual Result<std::vector<ZoneOfFile>> ZonesOf(std::string_view path) const = 0;
-  // The room in partly written zones that no writer holds: in those that cohort `together_with` has begun and that are
-  // not sealed, or, if it is 0, in those that data of this lifetime and level continues in. More data than that needs
-  // new zones. Takes time by the number of partly written zones.
+  // Returns the room in partly written zones that no writer holds: in those that cohort `together_with` has begun and
+  // that are not sealed, or, if it is 0, in those that data of this lifetime and level continues in. More data than
+  // that needs new zones. Takes time by the number of partly written zones.
   virtual ZoneRoom RoomOf(const DataClass& data, uint64_t together_with) const = 0;
   virtual std::string label() const = 0;
   virtual std::string uuid() const = 0;
   virtual const MountOptions& options() const = 0;
   virtual const ZonedDevice& device() const = 0;
-  // The copies of the metadata.
+  // Returns which copies of the metadata are whole, and how many there should be.
   virtual MetadataCopies Metadata() const = 0;
-  // Waits until there are as many as there should be: lost and damaged ones are written anew in the background. Why
-  // that cannot be.
+  // Waits until there are as many copies as there should be: lost and damaged ones are written anew in the background.
+  // Returns why that cannot be.
   virtual Status RestoreMetadataCopies() = 0;
-  // Why it is read-only; empty while it is writable.
+  // Returns why the file system is read-only; empty while it is writable.
   virtual std::string read_only_reason() const = 0;
-  // Waits until zones that hold nothing live have been reset. For tests and tools that want a settled state.
+  // Waits until zones that hold nothing live have been reset. Tests and tools call it that want a settled state.
   virtual Status Settle() = 0;
 };
 
-// Garbage collection (store/gc/collector.h), beside what it does by itself.
+// What callers can ask of GC, beside what the collector does by itself (store/gc/collector.h).
 //
 // Thread safety: any thread.
 class GarbageCollection {
@@ -280,9 +288,9 @@ class GarbageCollection {
 
   // Collects now, in this thread, whatever the space, until `free_percent` of it is free; 100: all there is to gain.
   virtual Result<CopyStats> Run(double free_percent, const Collector::Progress& progress) = 0;
-  // What the scheme would do now, or, `all`, what Run would.
+  // Returns what the scheme would do now; with `all`, what Run would do.
   virtual GcPlan Plan(bool all) const = 0;
-  // Another scheme, or another tuning of it, from now on and until it is unmounted. kInvalidArgument.
+  // Changes the scheme, or its tuning, until the file system is unmounted. kInvalidArgument if there is no such scheme.
   virtual Status SetOptions(const GcOptions& options) = 0;
 };
 
@@ -293,7 +301,8 @@ class ZoneGroupRecord {
  public:
   virtual ~ZoneGroupRecord() = default;
 
-  // As last measured (device/izg/identify.h); null: never. Changes where Set is called.
+  // Returns the zone groups as they were measured last (device/izg/identify.h) and given to Set; null if they never
+  // were.
   virtual std::shared_ptr<const ZoneGroups> Get() const = 0;
   // Remembers `groups`; durable when it returns. kCorruption if they are not of this device's zones.
   virtual Status Set(const ZoneGroups& groups) = 0;
@@ -301,7 +310,7 @@ class ZoneGroupRecord {
 
 class InodeFiles;
 
-// What a file system is mounted with, beside names and files. Each lives as long as this.
+// What a mounted file system offers beside names and files. Each part lives as long as the file system.
 class FileSystemParts {
  public:
   virtual ~FileSystemParts() = default;
@@ -312,42 +321,43 @@ class FileSystemParts {
   virtual InodeFiles& inodes() const = 0;  // inode_files.h
 };
 
-// Names and files, and the way to the rest.
+// A mounted file system: its names and files, and its other parts.
 class FileSystem : public FileSystemParts {
  public:
-  // Reads the superblock, checkpoint and journal, finds the ends of logs and starts the background work. kNotFound:
-  // not formatted ("run isozone mkfs"); kNotSupported: ZenFS, or another version; kCorruption: with place and effect.
-  // A read-only mount follows a writer in another process: names are refreshed where a look-up misses.
-  // `clock` is what all of it but the queue of the device goes by; it outlives the file system.
+  // Reads the superblock, checkpoint and journal, finds the ends of logs and starts the background work. kNotFound if
+  // the device is not formatted ("run isozone mkfs"), kNotSupported if ZenFS or another version has formatted it,
+  // kCorruption with place and effect. A read-only mount follows a writer in another process: names are refreshed where
+  // a look-up misses. The file system gets the time from `clock`, which outlives it, but for the queue of the device.
   static Result<std::unique_ptr<FileSystem>> Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options,
                                                    Clock& clock = Clock::Real());
 
-  // Unmounts, if Unmount was not called; an error is then only logged.
+  // Unmounts the file system, if Unmount was not called; an error is then only logged.
   ~FileSystem() override = default;
 
-  // Makes everything that was written durable and stops. All handles must be closed.
+  // Makes everything that was written durable, and ends the background work. All handles must be closed.
   virtual Status Unmount() = 0;
 
   // --- Names ---
   virtual Result<FileAttributes> Stat(std::string_view path) = 0;
-  // By name. As readdir(3): what comes and goes meanwhile may be listed or not, all else is there once.
+  // Lists a directory in order of name. As with readdir(3), what comes and goes meanwhile may be listed or not; all
+  // else is listed once.
   virtual Result<std::vector<DirectoryEntry>> List(std::string_view directory) = 0;
   virtual Status CreateDirectory(std::string_view path) = 0;    // parents must exist; kAlreadyExists
   virtual Status CreateDirectories(std::string_view path) = 0;  // with parents; fine if it exists
   virtual Status RemoveDirectory(std::string_view path) = 0;    // kNotEmpty
   virtual Status Unlink(std::string_view path) = 0;             // open handles go on working
-  // Replaces, atomically, a file by a file, and an empty directory by a directory; kNotDirectory, kIsDirectory,
-  // kNotEmpty.
+  // Renames atomically. A file may take the place of a file, and a directory that of an empty directory; otherwise
+  // kNotDirectory, kIsDirectory or kNotEmpty.
   virtual Status Rename(std::string_view from, std::string_view to) = 0;
   virtual Status Link(std::string_view from, std::string_view to) = 0;  // kAlreadyExists
   virtual Status SetModified(std::string_view path, uint64_t modified_s) = 0;
   virtual Status SyncMetadata() = 0;
 
   // --- Files ---
-  // Creates, or replaces by an empty file; handles of the old one go on working, as after Unlink. (RocksDB re-uses a
-  // log before it has closed the writer of old.) The parent directory must exist.
+  // Creates a file, or replaces one by an empty file; handles of the old one go on working, as after Unlink. (RocksDB
+  // re-uses a log before it has closed the writer of old.) The parent directory must exist.
   virtual Result<std::unique_ptr<FileWriter>> Create(std::string_view path, const CreateOptions& options) = 0;
-  // Opens for appending, never truncates; creates it with `options` where it does not exist.
+  // Opens a file for appending, and never truncates it; creates it with `options` where it does not exist.
   virtual Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) = 0;
   virtual Result<std::unique_ptr<FileReader>> OpenForRead(std::string_view path) = 0;
   // Seals a cohort (store/zone/cohort.h): its zones take no more data, because what comes later would live longer.

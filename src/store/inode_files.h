@@ -47,12 +47,14 @@ struct AttributeChanges {
   std::optional<FileTime> modified = {};
 };
 
+// What a rename does with the new name.
 enum class RenameMode : uint8_t {
   kReplace,    // a file by a file, an empty directory by a directory
   kNoReplace,  // kAlreadyExists where the new name is taken
   kExchange,   // both names must exist; they change places
 };
 
+// Whether an extended attribute may exist before it is set.
 enum class XattrMode : uint8_t { kSet, kCreate, kReplace };  // kCreate: kAlreadyExists; kReplace: kNotFound
 
 // The names of a directory at one moment. A cookie says behind which entry reading goes on; it is valid for this handle
@@ -68,7 +70,7 @@ class DirectoryStream {
     uint64_t cookie = 0;  // of this entry: reading goes on behind it
   };
   virtual ~DirectoryStream() = default;
-  // Up to `most` entries behind `cookie`; 0 is the beginning, and takes the names anew. Empty at the end.
+  // Returns up to `most` entries behind `cookie`, and none at the end; 0 is the beginning, and takes the names anew.
   virtual Result<std::vector<Entry>> Read(uint64_t cookie, size_t most) = 0;
 };
 
@@ -84,12 +86,12 @@ class InodeFiles {
 
   // --- Looking ---
   virtual Result<FileAttributes> Lookup(uint64_t directory, std::string_view name) = 0;
-  // Also of a file without a name, as long as a handle of it is open; `links` is 0 then. Of an open file, size and
-  // times are as of its last write.
+  // Returns the attributes of an inode, also those of a file without a name as long as a handle of it is open; `links`
+  // is 0 then. Size and times of an open file are as of its last write.
   virtual Result<FileAttributes> GetAttributes(uint64_t inode) = 0;
-  // A path of it at this moment, from the root on: "/db/000012.sst". kNotFound: it has no name.
+  // Returns a path of the inode at this moment, from the root on: "/db/000012.sst". kNotFound if it has no name.
   virtual Result<std::string> PathOf(uint64_t inode) = 0;
-  // Bytes of the device that a file takes; less than its size where it has holes.
+  // Returns the bytes of the device that a file takes; they are less than its size where it has holes.
   virtual Result<uint64_t> AllocatedBytes(uint64_t inode) = 0;
   virtual Result<std::unique_ptr<DirectoryStream>> OpenDirectory(uint64_t directory) = 0;
   virtual Result<std::string> ReadLink(uint64_t inode) = 0;  // kInvalidArgument: not a symbolic link
@@ -98,30 +100,32 @@ class InodeFiles {
   // --- Changing. Parents get new times. kAlreadyExists where the name is taken. ---
   virtual Result<FileAttributes> SetAttributes(uint64_t inode, const AttributeChanges& changes) = 0;
   virtual Result<FileAttributes> MakeDirectory(uint64_t directory, std::string_view name, const InodeOwner& owner) = 0;
-  // `target`: 1 to kTargetMax bytes, taken literally.
+  // Makes a symbolic link to `target`, which has 1 to kTargetMax bytes and is taken literally.
   virtual Result<FileAttributes> MakeSymlink(uint64_t directory, std::string_view name, std::string_view target,
                                              const InodeOwner& owner) = 0;
-  // Another name of a file or symbolic link; kIsDirectory.
+  // Gives a file or symbolic link another name; kIsDirectory for a directory.
   virtual Result<FileAttributes> Link(uint64_t inode, uint64_t directory, std::string_view name) = 0;
   virtual Status Unlink(uint64_t directory, std::string_view name) = 0;           // kIsDirectory
   virtual Status RemoveDirectory(uint64_t directory, std::string_view name) = 0;  // kNotEmpty
-  // Atomic. kIsDirectory, kNotDirectory, kNotEmpty; kInvalidArgument where a directory would come to lie in itself.
+  // Renames atomically. kIsDirectory, kNotDirectory, kNotEmpty; kInvalidArgument where a directory would come to lie in
+  // itself.
   virtual Status Rename(uint64_t from_directory, std::string_view from, uint64_t to_directory, std::string_view to,
                         RenameMode mode) = 0;
 
   // --- Extended attributes: names and values are bytes, of no meaning here ---
   virtual Result<std::string> GetXattr(uint64_t inode, std::string_view name) = 0;  // kNotFound
   virtual Result<std::vector<std::string>> ListXattrs(uint64_t inode) = 0;          // in order of name
-  // kInvalidArgument for a name of 0 or more than kXattrNameMax bytes; kNoSpace beyond kXattrBytesMax.
+  // Sets an attribute. kInvalidArgument for a name of 0 or more than kXattrNameMax bytes; kNoSpace beyond
+  // kXattrBytesMax.
   virtual Status SetXattr(uint64_t inode, std::string_view name, std::string_view value, XattrMode mode) = 0;
   virtual Status RemoveXattr(uint64_t inode, std::string_view name) = 0;  // kNotFound
 
   // --- Files ---
-  // Creates a file and opens it. `options`: as FileSystem::Create; what says nothing of the class is not used here.
+  // Creates a file and opens it. Of `options` it uses kind, class of I/O, lifetime and level.
   virtual Result<std::shared_ptr<PositionalFile>> Create(uint64_t directory, std::string_view name,
                                                          const CreateOptions& options, const InodeOwner& owner) = 0;
-  // All opens of an inode at one time give the same object. kIsDirectory; kInvalidArgument: a symbolic link; kBusy at
-  // the first change, where a FileWriter has the file open.
+  // Opens a file. All opens of an inode at one time give the same object. kIsDirectory; kInvalidArgument for a symbolic
+  // link. Where a FileWriter has the file open, the first change returns kBusy.
   virtual Result<std::shared_ptr<PositionalFile>> Open(uint64_t inode) = 0;
 };
 

@@ -16,51 +16,51 @@
 
 namespace isozone {
 
-// The table has the ranges that a URI may give.
+// How a file system is mounted. The table in mount_options.cc has the range of each option.
 struct MountOptions {
   bool read_only = false;
-  std::string policy = "isozone";      // placement policy, by name
-  uint32_t stripe_width = 16;          // zones that a file is written to at once, at most. ZenFS+ IV.B
-  uint32_t log_width = 8;              // zones that a log is written to at once, at most
-  uint64_t stripe_unit = 384 * kKiB;   // bytes that go to one of them, rounded up to what the device programs at once
-  uint64_t writer_memory = 16 * kMiB;  // bytes that a writer of data holds at most, but two units
+  std::string policy = "isozone";     // placement policy, by name
+  uint32_t stripe_width = 16;         // zones that a file is written to at once, at most. ZenFS+ IV.B
+  uint32_t log_width = 8;             // zones that a log is written to at once, at most
+  uint64_t stripe_unit = 384 * kKiB;  // bytes that go to one of these at a time, rounded up to what the device programs
+  uint64_t writer_memory = 16 * kMiB;      // bytes that a writer of data holds at most, or two units if these are more
   uint64_t read_ahead_memory = 64 * kMiB;  // bytes that all compaction reads hold ahead of time at most; 0: none
   bool isolation = true;                   // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
   IoShares io_shares;                      // with isolation: what every class is given at least
-  uint32_t write_gap = 24;           // with isolation: while users read, a flush starts to program in a group at most
-                                     // once in so many program times, the others more often, at most a second; 0: none
-  uint64_t write_buffer = 1 * kMiB;  // bytes a writer of logs, or any under `zenfs`, collects before it writes
-  GcOptions gc = {.scheme = ""};     // garbage collection; no scheme: that of the policy (GcScheme)
+  uint32_t write_gap = 24;           // with isolation: while users read, flushes start to program in a group at most
+                                     // once in so many program times, other writes more often; 0: no gap
+  uint64_t write_buffer = 1 * kMiB;  // bytes that a writer of logs, or any under `zenfs`, collects before it writes
+  GcOptions gc = {.scheme = ""};     // how GC works; an empty scheme stands for that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken
   bool statistics_page = true;  // publishes what it does in shared memory (src/insight/stats), if it is not read-only
-  uint64_t kept_memory = 32 * kMiB;  // bytes that the device does not have yet are kept in, so that the death of the
-                                     // process does not take them (store/kept)
-  std::string kept_memory_directory =
-      kPageDirectory;         // where files of shared memory are, this one and those of readers
+  uint64_t kept_memory = 32 * kMiB;  // bytes of shared memory for what the device does not have yet, which outlives
+                                     // the process (store/kept)
+  std::string kept_memory_directory = kPageDirectory;  // where the files of that memory and of readers' pins are
   uint32_t reader_hold = 50;  // percent of the device that readers in other processes may keep from being used again,
                               // where there is no other space (store/pins)
 
-  // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
+  // Returns gc.scheme, or where that is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
   std::string GcScheme() const;
 
-  // Takes every option of the table from `options`.
+  // Takes every option of the table out of `options`, and returns them; those that are not there have their default.
   static Result<MountOptions> FromUri(UriOptions& options);
 
-  // All of them but read_only, as a URI would have them, in one line: "policy=isozone stripe_width=16 ...". Equal lines
-  // mean equal mounts.
+  // Returns all options but read_only, as a URI would have them, in one line: "policy=isozone stripe_width=16 ...".
+  // Equal lines mean equal mounts.
   std::string ToString() const;
 };
 
-// `gc` changed as `text` says: the name of a scheme ("lifetime"), or options as a URI has them
+// Returns `gc` changed as `text` says: the name of a scheme ("lifetime"), or options as a URI has them
 // ("gc=lifetime&gc_start=20"). The name of a scheme is not checked. kInvalidArgument for any other options.
 Result<GcOptions> ParseGcOptions(std::string_view text, GcOptions gc);
 
-// For people.
+// One option of the table, as `isozone --help` shows it.
 struct MountOptionHelp {
   std::string example;        // "stripe_width=N"
   std::string default_value;  // "16"
   std::string_view meaning;   // a few words
 };
+// Returns all options, in the order of the table.
 std::vector<MountOptionHelp> ListMountOptions();
 
 }  // namespace isozone

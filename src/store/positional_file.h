@@ -56,25 +56,25 @@ class PositionalFile {
   virtual Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) = 0;
   // Writes all of `data` at `offset`, or nothing. kInvalidArgument beyond kSizeMax.
   virtual Status Write(uint64_t offset, std::span<const std::byte> data) = 0;
-  // Writes at what is the end of the file when this runs (O_APPEND); the offset.
+  // Writes at what is the end of the file when this runs (O_APPEND), and returns that offset.
   virtual Result<uint64_t> Append(std::span<const std::byte> data) = 0;
-  // Cuts the file to `size` bytes, or extends it by a hole. Nothing happens at the same size.
+  // Cuts the file to `size` bytes, or extends it by a hole. It does nothing if the file has that size.
   virtual Status Truncate(uint64_t size) = 0;
   // Promises space for [offset, offset + length) where it has none (fallocate); extends the file by a hole if it is
   // shorter, unless `keep_size`. What is there is not touched. kNoSpace: nothing has changed.
   virtual Status Allocate(uint64_t offset, uint64_t length, bool keep_size) = 0;
-  // The next offset from `offset` on with data, or in a hole; the end of the file is a hole (SEEK_DATA, SEEK_HOLE).
-  // kNotFound where there is none.
+  // Return the next offset from `offset` on that has data, or that lies in a hole; the end of the file is a hole
+  // (SEEK_DATA, SEEK_HOLE). kNotFound where there is none.
   virtual Result<uint64_t> FindData(uint64_t offset) const = 0;
   virtual Result<uint64_t> FindHole(uint64_t offset) const = 0;
 
   // Starts writing out what is in memory, without waiting for durability, and reports an earlier error (close(2)).
   virtual Status Flush() = 0;
-  // Everything written before is durable, with size, times and name, when this returns OK.
+  // Makes everything written before durable, with size, times and name: it is when this returns OK.
   virtual Status Sync() = 0;
 
-  // For what is written from now on. The lifetime is that of the file from the next write on: if nothing was written
-  // before, as if Create had been given it.
+  // These set the lifetime and the class of I/O of what is written from now on. With the next write, the lifetime
+  // becomes that of the file; if it is the first write, as if Create had been given that lifetime.
   virtual void SetLifetime(Lifetime lifetime) = 0;
   virtual void SetIoClass(IoClass io_class) = 0;
 };

@@ -1,5 +1,5 @@
-// How an LSM tree is kept in shape that Isozone steers, on a device whose space is bounded. A database (adapter) and
-// the simulator (sim) both follow these rules.
+// How an LSM tree is kept in shape that Isozone steers, on a device whose space is bounded. A database
+// (rocksdb/steering) and the simulator both follow these rules.
 //
 //   levels       are sized from the last one up, or from level 1 down. Where compactions would find no room, all but
 //                the last one are smaller.

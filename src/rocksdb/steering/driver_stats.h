@@ -1,4 +1,4 @@
-// What a ColumnFamilyDriver has done. Thread safety: a value.
+// ColumnFamilyDriverStats counts what a ColumnFamilyDriver has done. Thread safety: a value.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,15 @@ namespace isozone {
 
 struct ColumnFamilyDriverStats {
   uint64_t compactions = 0;
-  uint64_t refused = 0;  // picked from an older view of the tree, and picked anew
+  uint64_t refused = 0;  // compactions picked from an older view of the tree, and picked anew
   uint64_t failed = 0;
   uint64_t tables_moved = 0;       // to another level, and not written anew
   uint64_t bytes_read = 0;         // of inputs
   uint64_t bytes_written = 0;      // of outputs
-  uint64_t short_lived_bytes = 0;  // of these, of outputs that the picker called short-lived
-  uint64_t t_zones_most = 0;       // zones of the T-Zone of one column family, looked at after each compaction
-  uint64_t t_zones_sum = 0;        // of what was looked at; its mean, by compactions, is of one column family, too
-  uint64_t held_flushes = 0;       // that had to wait for compactions
+  uint64_t short_lived_bytes = 0;  // those of bytes_written that the picker called short-lived
+  uint64_t t_zones_most = 0;       // most zones that short-lived tables of one column family had after a compaction
+  uint64_t t_zones_sum = 0;        // sum of these zones over all compactions: by their number, the mean of one family
+  uint64_t held_flushes = 0;       // flushes that had to wait for compactions
 
   ColumnFamilyDriverStats& operator+=(const ColumnFamilyDriverStats& other) {
     compactions += other.compactions;

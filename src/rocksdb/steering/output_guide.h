@@ -25,22 +25,24 @@ namespace isozone {
 
 class OutputGuide {
  public:
-  // Of this thread until it is destroyed; one at a time. Both must outlive it. `t_zone` is the number of the cohort of
-  // short-lived outputs; 0: they are placed as others are. A table has up to `table_bytes`.
+  // Makes the guide of this thread, which has one at a time, until it is destroyed. `pick` and `order` must outlive it.
+  // `t_zone` is the number of the cohort of short-lived outputs; 0: they are placed as others are. A table has up to
+  // `table_bytes`.
   OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes);
   ~OutputGuide();
   OutputGuide(const OutputGuide&) = delete;
   OutputGuide& operator=(const OutputGuide&) = delete;
 
-  // Keys come in ascending order. Whether a new table begins with `key`, where the one before has `bytes`.
+  // Returns whether a new table begins with `key`, where the one before has `bytes`. Keys come in ascending order.
   bool CutsBefore(std::string_view key, uint64_t bytes);
-  // Whether the inputs may be moved without being written anew.
+  // Returns whether the inputs may be moved without being written anew.
   bool moves() const { return pick_.trivial_move; }
 
  private:
-  // Keys at which something changes are passed once each; so a compaction takes their number, not that times its keys.
+  // Moves `next` behind all of `keys` that are not above `key`, and returns whether there were any. Each is passed
+  // once, so a compaction takes time by their number, and not by that times the number of its own keys.
   bool Passes(const std::vector<std::string>& keys, size_t& next, std::string_view key) const;
-  // Tells the thread whether a table that begins with `key` would be an input again soon.
+  // Tells the files that this thread opens (RunningJob) whether a table that begins with `key` would be short-lived.
   void FindSpan(std::string_view key);
 
   const CompactionPick& pick_;

@@ -56,14 +56,17 @@ namespace isozone {
 
 class SteeredDatabases {
  public:
+  // Begins to steer `db`, which is complete as of now, if its files are on Isozone's file system.
   static void Opened(rocksdb::DB* db, const ColumnFamilyDriverOptions& options);
+  // Stops the driver of the database whose own handle of the default column family `handle` is. Does nothing for any
+  // other handle.
   static void Closing(const rocksdb::ColumnFamilyHandle* handle);
-  // After a flush of a database with a listener that steers. Says in one line, once for a database, what is not
-  // steered.
+  // Is called after a flush of a database with a listener that steers. Says in one line, once for a database, what is
+  // not steered.
   static void Flushed(rocksdb::DB* db, const rocksdb::FlushJobInfo& info);
 
-  // The driver of `db`; waits for it while the database has just been opened. It lives until the database is closed.
-  // Null: the database is not steered.
+  // Returns the driver of `db`, or null if the database is not steered. Waits for the driver while the database has
+  // just been opened. It lives until the database is closed.
   static ColumnFamilyDriver* DriverOf(rocksdb::DB* db);
 };
 

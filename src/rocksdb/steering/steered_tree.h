@@ -1,5 +1,5 @@
-// What a driver knows of its column family: the LSM tree as RocksDB's metadata has it, with what the driver compacts,
-// and what may begin in it.
+// SteeredTree is what a driver knows of its column family: the LSM tree as RocksDB's metadata has it, with what the
+// driver compacts, and what may begin in it.
 //
 // Update brings the tree up to date, after each flush and each compaction. Whatever else has changed it in between
 // (DeleteFilesInRange, ingestion, CompactRange) is found so, too. Tables that a running compaction may have written are
@@ -32,7 +32,7 @@
 
 namespace isozone {
 
-// The name by which RocksDB's functions know the table.
+// Returns the name by which RocksDB's functions know a table: "/000012.sst".
 std::string TableName(uint64_t number);
 
 class SteeredTree {
@@ -41,41 +41,46 @@ class SteeredTree {
   struct Compaction {
     CompactionPick pick = {};
     CompactionJob job = 0;
-    uint64_t table_bytes = 0;  // the size of outputs
+    uint64_t table_bytes = 0;  // how large outputs become at most
   };
 
-  // The order must outlive the tree.
+  // Makes an empty tree, of which `picker` chooses what is compacted. `order` must outlive it.
   SteeredTree(std::unique_ptr<CompactionPicker> picker, const KeyOrder& order, const SteeredShape& shape);
 
-  // The tree becomes what `metadata` says, but for what is being compacted, and has the limits of `shape` on a device
-  // with so many free bytes.
+  // Makes the tree what `metadata` says, but for what is being compacted, with the limits of `shape` on a device that
+  // has `free_bytes`.
   void Update(const SteeredShape& shape, const rocksdb::ColumnFamilyMetaData& metadata, uint64_t free_bytes);
 
+  // Returns whether a compaction runs.
   bool compacts() const { return running_bytes() > 0; }
-  // Whether something is to be compacted, beside what runs.
+  // Returns whether something is to be compacted, beside what runs.
   bool has_next() const { return picker_->Pick(tree_).has_value(); }
 
-  // Whether a flush may begin for which compactions have written so many bytes.
+  // Returns whether a flush may begin, where compactions have written `written_bytes` while it waited.
   bool MayFlush(uint64_t free_bytes, uint64_t written_bytes) const;
-  // Begins the next compaction, if there is one and room for it beside `flushes` that run. The flush that has waited
-  // longest waits for those `written_bytes`. kCorruption: the picker chose what cannot be begun.
+  // Begins the next compaction and returns it, if there is one, and room for it beside the `flushes` flushes that run;
+  // else nothing. Compactions have written `written_bytes` while the flush that has waited longest waited. kCorruption
+  // if the picker chose what cannot be begun.
   Result<std::optional<Compaction>> Begin(uint64_t free_bytes, size_t flushes, uint64_t written_bytes);
-  // RocksDB has compacted into `outputs`, which are paths; `metadata` is from after that. Returns what was done.
+  // Ends a compaction that RocksDB has executed. `outputs` are the paths of its tables, and `metadata` was asked for
+  // after that. Returns the counts of this compaction.
   ColumnFamilyDriverStats Finish(const Compaction& done, const rocksdb::ColumnFamilyMetaData& metadata,
                                  const std::vector<std::string>& outputs);
-  // RocksDB has refused the compaction, or it has failed.
+  // Ends a compaction that RocksDB has refused, or that has failed.
   void Abandon(const Compaction& begun) { (void)tree_.Abandon(begun.job); }
 
   const CompactionPointers& pointers() const { return tree_.pointers(); }
   void set_pointers(CompactionPointers pointers) { tree_.pointers() = std::move(pointers); }
 
  private:
-  // Of all inputs of what runs.
+  // Returns the bytes of all inputs of the compactions that run.
   uint64_t running_bytes() const;
+  // Returns what bears on whether something may begin, where `next` would be the next compaction.
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next, uint64_t free_bytes, uint64_t written_bytes) const;
+  // Remove the tables that RocksDB no longer has, and add those that the tree does not have.
   void RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata);
   void AddMissing(const rocksdb::ColumnFamilyMetaData& metadata);
-  // The files of the output level that are among `outputs`.
+  // Returns the files of the output level that are among `outputs`.
   std::vector<LsmFile> OutputsIn(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                                  const std::vector<std::string>& outputs) const;
 

@@ -1,6 +1,6 @@
-// The partitioner of an options file, `sst_partitioner_factory=isozone`. It tells levels (rocksdb/adapter/lsm_level.h),
-// cuts the outputs of steered compactions where the picker says (output_guide.h), and refuses to open a database that
-// would be neither steered nor compacted by RocksDB.
+// SteeringPartitionerFactory is the partitioner of an options file, `sst_partitioner_factory=isozone`. It tells levels
+// (rocksdb/adapter/lsm_level.h), cuts the outputs of steered compactions where the picker says (output_guide.h), and
+// refuses to open a database that would be neither steered nor compacted by RocksDB.
 //
 // Thread safety: any thread.
 #pragma once
@@ -18,10 +18,11 @@ class SteeringPartitionerFactory : public rocksdb::SstPartitionerFactory {
  public:
   static const char* kClassName() { return kSteeringName; }
   const char* Name() const override { return kClassName(); }
-  // DB::Open asks it. Where Isozone's listener is missing, a line in Isozone's log says what that means.
+  // Returns InvalidArgument, which ends DB::Open, for a database that a listener would steer and cannot. If Isozone's
+  // listener is missing, logs what that means.
   rocksdb::Status ValidateOptions(const rocksdb::DBOptions& db_options,
                                   const rocksdb::ColumnFamilyOptions& options) const override;
-  // Null where the level is not known: RocksDB then asks nobody.
+  // Returns the partitioner of a job, or null if its level is not known: RocksDB then cuts tables as without one.
   std::unique_ptr<rocksdb::SstPartitioner> CreatePartitioner(
       const rocksdb::SstPartitioner::Context& context) const override;
 };

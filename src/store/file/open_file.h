@@ -1,4 +1,4 @@
-// OpenFile: what all handles of one inode share while any is open: where its bytes are, on the device or still in the
+// OpenFile is what all handles of one inode share while any is open: where its bytes are, on the device or still in the
 // writer's memory, and the space that must not be reclaimed before the last handle has gone.
 //
 //   [0 .......... on_device)            extents, of which some may be holes
@@ -66,11 +66,12 @@ class OpenFile {
 
   InodeId id() const { return id_; }
   FileKind kind() const { return kind_.load(std::memory_order_relaxed); }
-  // A log has become a file of data (LogToData).
+  // Notes that the file, a log, has become a file of data (LogToData).
   void NoteIsData() { kind_.store(FileKind::kData, std::memory_order_relaxed); }
   uint64_t size() const { return size_.load(std::memory_order_acquire); }
+  // Returns the error of reads behind the extents of a damaged log; else OK.
   Status damage() const;
-  // Its last name has gone, and the journal knows. Set under the namespace lock.
+  // Whether the last name of the file has gone, and the journal knows. Set under the namespace lock.
   bool removed() const { return removed_.load(std::memory_order_acquire); }
   void NoteRemoved() { removed_.store(true, std::memory_order_release); }
 
@@ -82,35 +83,35 @@ class OpenFile {
   size_t Locate(uint64_t offset, std::span<std::byte> buffer, const OnDevice& on_device,
                 std::shared_ptr<const ReadPin>& pin) const;
 
-  // Those that [offset, end) touches.
+  // Returns the extents that [offset, end) touches.
   ExtentList Extents(uint64_t offset = 0, uint64_t end = UINT64_MAX) const;
-  // In how many zones its beginning lies, up to `most`: the width of its stripes.
+  // Returns in how many zones the beginning of the file lies, up to `most`: the width of its stripes.
   uint32_t CountZones(uint32_t most) const;
 
   // --- The writer ---
-  // Bytes up to `size` are in the last piece given to SetMemory.
+  // Shows readers the file up to `size`: the bytes up to there are in the last piece given to SetMemory.
   void PublishSize(uint64_t size) { size_.store(size, std::memory_order_release); }
   // Replaces the pieces in memory and adds `written`, what has just reached the device; neighbours are joined.
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
-  // What only memory has is no longer part of the file. Others may write there.
+  // Ends the file where the device has it: what only memory has is no longer part of it, and the memory may be reused.
   void DropMemory();
-  // Replaces everything. No writer may have bytes in memory. `tail`: bytes behind the extents, of a log that another
-  // process writes.
+  // Replaces all that is known of where the file's bytes are. No writer may have bytes in memory. `tail`: bytes behind
+  // the extents, of a log that another process writes.
   void Reset(ExtentList extents, Status damage, std::vector<std::byte> tail = {});
-  // What was read ahead is no longer what the file has.
+  // Notes that what was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
-  // How often Reset has changed where the file's bytes are, or bytes were cut off, overwritten or lost: a read that saw
-  // two values may have read anything.
+  // Returns how often Reset has changed where the file's bytes are, or bytes were cut off, overwritten or lost: a read
+  // that saw two values may have read anything.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // The file ends at `size`: what lay behind it goes, or a hole reaches up to there. No writer has bytes in memory.
+  // Ends the file at `size`: what lay behind it goes, or a hole reaches up to there. No writer has bytes in memory.
   void Resize(uint64_t size);
-  // The ranges `placed`, in file order and apart, are where these say from now on. `old`, the places where they were,
-  // goes once no read uses them (perhaps now). None of them may be in memory.
+  // Places ranges of the file, in file order and apart, where `placed` says from now on. `old`, the claim on where they
+  // were, goes once no read uses that (perhaps now). No range may be in memory.
   void Move(std::span<const FileExtent> placed, SpaceClaim old);
 
   // --- The collector ---
-  // As Move, where the file has the ranges at `from`; elsewhere they stay.
+  // Does the same as Move for ranges that the file still has at `from`. All others stay where they are.
   struct Relocation {
     FileExtent placed;
     DeviceOffset from;
@@ -119,13 +120,15 @@ class OpenFile {
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
-  // A positional file has changes of it that the metadata does not know. While it has, nobody else changes the file.
+  // Whether a positional file has changes of it that the metadata does not know. Until it does, nobody else changes the
+  // file.
   bool is_claimed = false;
   bool is_busy() const { return has_writer || is_claimed; }
-  // Somebody has set its time after the last append: what the metadata learns of that append later leaves it alone. Any
-  // thread.
+  // Whether somebody has set the file's time after the last append: the time then stays when the metadata learns of
+  // that append. Any thread.
   std::atomic<bool> keeps_time{false};
-  // What was the file's, and the metadata does not name: handles may be reading it. Goes with the last of them.
+  // The claim on what was the file's and the metadata does not name any more: handles may be reading it. It goes with
+  // the last of them.
   SpaceClaim unnamed;
   // In a read-only mount: what keeps the writer, in another process, from resetting the zones where the file is read;
   // and those of the places where it is next, which may not be read before the metadata was looked at once more.
@@ -143,7 +146,7 @@ class OpenFile {
   mutable SharedMutex mu_;
   ExtentList extents_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MemoryPiece> memory_ ISOZONE_GUARDED_BY(mu_);
-  std::vector<std::byte> tail_ ISOZONE_GUARDED_BY(mu_);  // what Reset was given; a piece of memory
+  std::vector<std::byte> tail_ ISOZONE_GUARDED_BY(mu_);  // bytes that Reset was given; memory_ refers to them
   Status damage_ ISOZONE_GUARDED_BY(mu_);
   std::shared_ptr<ReadPin> pin_ ISOZONE_GUARDED_BY(mu_) = std::make_shared<ReadPin>();
   std::atomic<uint64_t> size_{0};

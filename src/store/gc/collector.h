@@ -1,4 +1,4 @@
-// Collector: makes space in the background before writers need it. CollectorState (store/zone/collector_state.h)
+// Collector makes space in the background before writers need it. CollectorState (store/zone/collector_state.h)
 // decides what it does next, and knows rounds, batches, pace, and zones to avoid. One thread executes these decisions:
 // it looks at the space and the zones, lets ZoneCopier empty the victims, and rests. The file system resets dead zones.
 // A thread that calls Run executes a round of its own, between those of the collector's thread.
@@ -32,6 +32,7 @@
 
 namespace isozone {
 
+// How GC works.
 struct GcOptions {
   std::string scheme = "isozone";              // by name (store/zone/gc_scheme.h)
   std::optional<uint32_t> start_percent = {};  // free space below which it collects; the scheme's own if not set
@@ -39,13 +40,13 @@ struct GcOptions {
   bool verify = true;                          // reads copies back before files use them
 };
 
+// What GC has done so far, and does now.
 struct GcStats {
   CopyStats copies;
   uint64_t rounds = 0;  // rounds in which something was read
-  double urgency = 0;   // of the round under way; 0 if there is none
+  double urgency = 0;   // of the round under way, 0 to 1; 0 if there is none
   std::string scheme;
-  // Of the round under way.
-  bool working = false;        // there is one
+  bool working = false;        // whether a round is under way; the next two are of it
   uint64_t round_copied = 0;   // bytes
   uint64_t round_to_copy = 0;  // bytes of all victims that were chosen last
 };
@@ -54,15 +55,15 @@ struct GcStats {
 struct GcPlan {
   std::string scheme;
   GcSpace space;
-  double urgency = 0;                // 0: there is nothing to do now for the scheme
+  double urgency = 0;                // 0 if the scheme has nothing to do now
   std::vector<GcCandidate> victims;  // in order
-  uint64_t copied() const;           // bytes
-  uint64_t reclaimed() const;        // bytes
+  uint64_t copied() const;           // bytes that would be copied
+  uint64_t reclaimed() const;        // bytes that would be gained
 };
 
 class Collector {
  public:
-  // kInvalidArgument for an unknown scheme.
+  // Makes a collector, whose thread Start begins. kInvalidArgument for an unknown scheme.
   static Result<std::unique_ptr<Collector>> Create(GcZones& zones, GcFiles& files, IoEngine& engine,
                                                    const GcOptions& options, Clock& clock = Clock::Real());
   ~Collector();
@@ -74,9 +75,9 @@ class Collector {
   // Stops after the window under way, gives up the copies of unfinished victims, and makes writers stop waiting for the
   // collector.
   void Stop();
-  // Reports that a writer waits for space. Short.
+  // Reports that a writer waits for space. The call is short.
   void Wake();
-  // Reports that a thread waits for the collector to proceed. Ends the collector's rest. Short.
+  // Reports that a thread waits for the collector to proceed, and so ends its rest. The call is short.
   void Hurry();
 
   // Collects now, whatever the space, in the calling thread: all victims, in the scheme's order, until `free_percent`
@@ -86,10 +87,10 @@ class Collector {
   using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
   Result<CopyStats> Run(double free_percent, const Progress& progress);
 
-  // The victims of the scheme as of now; with `all`, the victims that Run would take.
+  // Returns the victims of the scheme as of now; with `all`, the victims that Run would take.
   GcPlan Plan(bool all) const;
 
-  // Takes effect with the next round. kInvalidArgument for an unknown scheme.
+  // Sets options, which take effect with the next round. kInvalidArgument for an unknown scheme.
   Status SetOptions(const GcOptions& options);
   GcOptions options() const;
   GcStats Stats() const;
@@ -98,7 +99,7 @@ class Collector {
   struct Setting {
     GcOptions options;
     std::shared_ptr<const GcScheme> scheme;
-    // The number of victims that can be copied together within the memory.
+    // Returns how many victims can be copied together within the memory.
     size_t most_together() const;
     ZoneCopier::Options copier(bool confined) const;
   };
@@ -110,7 +111,7 @@ class Collector {
   // Tells the store what the current scheme needs of it, and whether writers may wait for the collector. Called after
   // each change of these; of two changes at the same time, the later one counts.
   void Apply() ISOZONE_EXCLUDES(mu_);
-  // The candidates of which collecting gains something.
+  // Returns the candidates of which collecting gains something.
   std::vector<GcCandidate> Candidates() const;
 
   void RunInBackground();

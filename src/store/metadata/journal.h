@@ -1,4 +1,5 @@
-// The metadata store: copies of the metadata on the device (docs/format.md has the layouts, format.h the structures).
+// Journal is the metadata store: it keeps copies of the metadata on the device (docs/format.md has the layouts,
+// format.h the structures).
 //
 //   copy         a chain of zones: superblock, checkpoint (the whole MetadataState as of one sequence number), and
 //                behind it the journal, the records that came after (metadata_log.h writes one, metadata_reader.h reads
@@ -18,9 +19,9 @@
 // checkpoint and more (MetadataRest). A copy that is damaged, missing or behind when the device is mounted is written
 // anew in the same way.
 //
-// Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the
-// pool (`ZonePool::ReserveForMetadata`). Commit refuses a change for which these would not be enough, before anything
-// is done, so that every copy can be written again at any time, however full the device is.
+// Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are reserved by
+// the pool (`ZonePool::ReserveForMetadata`). Commit refuses a change for which these would not be enough, before
+// anything is done, so that every copy can be written again at any time, however full the device is.
 //
 // Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the
 // others go on, and say so in their next batch, before anything is acknowledged. When the last one fails that latches:
@@ -64,23 +65,24 @@ class Journal {
     KeptMemory* kept = nullptr;  // keeps records until they are durable; outlives the journal. Null: nothing does
   };
 
-  // Goes on where `recovered` ends. `state` and `namespace_mutex`, which guards it, must outlive the journal; the pool
-  // has adopted recovered.zones.
+  // Returns a journal that goes on where `recovered` ends. `state` and `namespace_mutex`, which guards it, must outlive
+  // the journal; the pool has adopted recovered.zones.
   static Result<std::unique_ptr<Journal>> Open(ZonedDevice& device, ZonePool& pool, Mutex& namespace_mutex,
                                                MetadataState& state, const RecoveredMetadata& recovered,
                                                const Options& options);
   ~Journal();  // stops; Close was called or the journal has latched
 
-  // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
-  // metadata would then need more zones than can be reserved: nothing was changed. Records that free something or
-  // cut it short and those that close logs may use up what others must leave; renames and moves of extents half of it,
-  // and those that say where written data is, a quarter.
+  // Applies a record to the state (the namespace mutex held), appends it, and returns its sequence number. kNoSpace
+  // where the metadata would then need more zones than can be reserved: nothing was changed. Records that free
+  // something or cut it short and those that close logs may use up what others must leave; renames and moves of extents
+  // half of it, and those that say where written data is, a quarter.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops);
 
-  // Whether something can be added to the metadata. Data that is accepted while it can find its record admitted later,
-  // also where names take up the rest meanwhile. kNoSpace. The namespace mutex is held.
+  // Returns OK if something can be added to the metadata, or kNoSpace. The record of data that is accepted while this
+  // returns OK is admitted later, also where names take up the rest meanwhile. The namespace mutex is held.
   Status AdmitMore();
-  // False: ask AdmitMore, which may find more zones. Any thread, no lock.
+  // Returns whether there was room after the last record, or when AdmitMore was last asked. If not, AdmitMore may find
+  // more zones. Any thread may call this, without a lock.
   bool has_room() const;
 
   // Takes a record (already applied to the state, the namespace mutex held) into the next batch, and returns its
@@ -90,30 +92,30 @@ class Journal {
   // Returns when every record up to `sequence` is durable. Call it without the namespace mutex. kReadOnly once latched;
   // kNoSpace where a copy has no room, and no zone can be had to write another.
   Status Sync(uint64_t sequence);
-  // The same soon, without waiting: the thread does it, and if it fails, the next Sync says so.
+  // Has the journal's thread do the same soon, and does not wait. If that fails, the next Sync says so.
   void SyncSoon(uint64_t sequence);
 
   // Returns when the death of the process can no longer take the records up to `sequence`: at once, unless there is no
   // room for them in the kept memory. Without such a memory it does nothing. Errors as Sync.
   Status Keep(uint64_t sequence);
 
-  // The sequence of the last Append.
+  // Returns the sequence number of the record that was appended last.
   uint64_t last_sequence() const;
 
-  // The latched error; OK while writable.
+  // Returns the latched error; OK while the metadata is writable.
   Status status() const;
 
   // Writes every copy anew, now, and waits for it.
   Status Checkpoint();
-  // Asks for copies that need no more zones than they must, and does not wait; returns a number.
+  // Asks for copies that take no more zones than they must, and does not wait. Returns the number of this request.
   uint64_t WantCheckpoint();
-  // They are not written yet, and may still be: false once latched.
+  // Returns whether the copies of request `number` are not written yet and may still be: false once latched.
   bool CheckpointPending(uint64_t number) const;
 
-  // Waits until as many copies are written as there should be; why that cannot be.
+  // Waits until as many copies are written as there should be, and returns why that cannot be.
   Status RestoreCopies();
   uint32_t copies_wanted() const;
-  // The zones of each copy that is being written.
+  // Returns the zones of each copy that is in use.
   std::vector<std::vector<ZoneId>> Copies() const;
 
   // Syncs everything and ends the thread; a copy that is being begun is given up. No other call may be under way or

@@ -48,6 +48,7 @@
 
 namespace isozone {
 
+// A name of an inode: a place in a directory.
 struct InodeLink {
   InodeId parent;
   std::string name;
@@ -61,7 +62,7 @@ struct LogRegion {
   uint64_t begin = 0;    // bytes in the zone, block-aligned: the first frame
   uint64_t end = kOpen;  // bytes in the zone: behind the last frame; kOpen while it may still grow: recovery scans
   uint64_t payload = 0;  // bytes of file in it; of an open region not valid (0)
-  // Was not whole when it got its end: whoever reads on behind the payload is to meet what stopped the scan then.
+  // Whether the region was not whole when it got its end: who reads on behind the payload meets what stopped the scan.
   bool damaged = false;
   bool open() const { return end == kOpen; }
   bool operator==(const LogRegion&) const = default;
@@ -85,6 +86,7 @@ struct InodeDetails {
   bool operator==(const InodeDetails&) const = default;
 };
 
+// What the metadata knows of a file, a directory or a symbolic link.
 struct Inode {
   InodeId id;
   bool is_directory = false;
@@ -92,8 +94,8 @@ struct Inode {
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
   uint64_t size = 0;                   // bytes; of a log: without what open regions hold
-  // Of the device that its extents take, each by itself in whole blocks. MetadataTables keeps it up to date; it is not
-  // on the device.
+  // The bytes of the device that its extents take, each counted in whole blocks. MetadataTables keeps them up to date;
+  // they are not on the device.
   uint64_t in_blocks = 0;
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
@@ -102,7 +104,7 @@ struct Inode {
   std::shared_ptr<const InodeDetails> details;  // null: none
 
   bool is_symlink() const { return details != nullptr && !details->target.empty(); }
-  // Bytes of the device that it takes, without what open regions hold.
+  // Returns the bytes of the device that it takes, without what open regions hold.
   uint64_t allocated() const {
     uint64_t bytes = in_blocks;
     for (const LogRegion& region : regions) bytes += region.open() ? 0 : region.end - region.begin;
@@ -114,9 +116,11 @@ struct Inode {
 };
 
 // --- Operations ---
+// Creates an inode, the id of which must not exist, with its links.
 struct PutInode {
   Inode inode;
-};  // creates (the id must not exist); its links come with it
+};
+// Gives an inode one more name, or takes one from it.
 struct AddLink {
   InodeId inode;
   InodeLink link;
@@ -125,9 +129,10 @@ struct RemoveLink {
   InodeId inode;
   InodeLink link;
 };
+// Removes an inode, which has no links left; a directory is also empty.
 struct RemoveInode {
   InodeId inode;
-};  // no links left, a directory also empty
+};
 // Adds extents behind the `first_index` that the file has (which must match), and sets size and time.
 struct AppendExtents {
   InodeId inode;
@@ -135,13 +140,13 @@ struct AppendExtents {
   ExtentList extents;
   uint64_t modified_s = 0;
 };
-// Runs of the file were copied elsewhere: garbage collection. Each run lies in one extent, and no two overlap. What
-// becomes of the list: extents.h, PlanEdits.
+// Says that GC has copied runs of a file elsewhere. Each run lies in one extent, and no two overlap. PlanEdits
+// (extents.h) says what becomes of the list of extents.
 struct MoveExtents {
   InodeId inode;
   std::vector<ExtentMove> moves;
 };
-// The file keeps its first `size` bytes, of at least as many: truncation.
+// Cuts a file, which has at least `size` bytes, to its first `size` bytes.
 struct CutFile {
   InodeId inode;
   uint64_t size = 0;
@@ -154,25 +159,26 @@ struct SetLogRegion {
   LogRegion region;
   uint64_t modified_s = 0;
 };
-// Replaces all regions: truncation.
+// Replaces all regions of a log that is cut.
 struct SetLogRegions {
   InodeId inode;
   std::vector<LogRegion> regions;
   uint64_t modified_s = 0;
 };
-// The runs of the file that these extents are, which have data or holes now, lie there from now on: written anew. What
-// becomes of the list: extents.h, PlanEdits.
+// Says that runs of a file, which were data or holes before, were written anew and lie where `extents` say. PlanEdits
+// (extents.h) says what becomes of the list of extents.
 struct PlaceExtents {
   InodeId inode;
   ExtentList extents;  // within the file, without holes
   uint64_t modified_s = 0;
 };
-// A log becomes a file of kind kData: its payloads, where they lie, are its extents.
+// Makes a log a file of kind kData, whose extents are the payloads of the log, where they lie.
 struct LogToData {
   InodeId inode;
   ExtentList extents;
   uint64_t modified_s = 0;
 };
+// Replaces the details of an inode.
 struct SetDetails {
   InodeId inode;
   std::shared_ptr<const InodeDetails> details;  // never null
@@ -183,6 +189,7 @@ struct SetTimes {
   FileTime modified;
   FileTime changed;
 };
+// Sets the lifetime, the level and the time of an inode.
 struct SetAttributes {
   InodeId inode;
   Lifetime lifetime = Lifetime::kNotSet;
@@ -190,26 +197,27 @@ struct SetAttributes {
   int8_t level = DataClass::kNoLevel;
 };
 
-// Replaces what is known of the independent zone groups; never null. Belongs to no inode.
+// Replaces what is known of the zone groups; never null. It belongs to no inode.
 struct SetZoneGroups {
   std::shared_ptr<const ZoneGroups> groups;
 };
 
-// Survivors of GC are in these zones, in which files have data. Belongs to no inode.
+// The heat of each zone that holds survivors of GC; files have data in each of them.
 using ZoneHeats = std::map<ZoneId, ZoneHeat>;
-// Of a zone that is not among them: it has new data, or none.
+// Returns the heat of a zone: kNewDataHeat if it is not among `heats`, since it then has new data, or none.
 ZoneHeat HeatOf(const ZoneHeats& heats, ZoneId zone);
+// Sets the heats of zones. It belongs to no inode.
 struct SetZoneHeats {
   ZoneHeats heats;
 };
 
-// A mount for writing begins. What a process that was killed has left in memory (store/kept/kept_memory.h) is of this
-// device only where it has the number of the last mount. Belongs to no inode.
+// Says that a mount for writing begins, and its number. What a process that was killed has left in memory
+// (store/kept/kept_memory.h) is of this device only where it has the number of the last mount. It belongs to no inode.
 struct BeginMount {
   uint64_t number = 0;  // random, never 0
 };
 
-// What belongs to no inode.
+// The part of the metadata that belongs to no inode.
 struct DeviceRecords {
   std::shared_ptr<const ZoneGroups> groups;  // which zones share hardware; null: never measured
   ZoneHeats heats;                           // of the zones with survivors; every other zone has new data, or none
@@ -220,70 +228,71 @@ using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, Appe
                                 SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents,
                                 LogToData, SetDetails, BeginMount, SetTimes>;
 
-// The inode that it changes; 0 where it is of none.
+// Returns the inode that `op` changes; 0 if it belongs to no inode.
 InodeId InodeOf(const MetadataOp& op);
 
 struct MetadataTables;
 
 class MetadataState {
  public:
-  // A root directory and nothing else.
+  // Makes a state that has a root directory and nothing else.
   explicit MetadataState(const DeviceGeometry& geometry);
-  // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on, and
-  // of `device`. kCorruption saying which invariant does not hold.
+  // Returns the state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id`
+  // on, and of `device`. kCorruption saying which invariant does not hold.
   static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
                                        DeviceRecords device);
   MetadataState(MetadataState&&) noexcept;
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
 
-  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none. Where they make the
-  // state larger, `admit` is asked first, if there is one, whether encoded_size may become so many bytes; what it
-  // answers is returned.
+  // Applies all of `ops` or, with kCorruption saying which invariant of which inode would break, none. If they make the
+  // state larger, `admit`, if there is one, is asked first whether encoded_size may become so many bytes; an error that
+  // it answers is returned, and none is applied.
   using Admit = std::function<Status(uint64_t encoded_size)>;
   Status Apply(std::span<const MetadataOp> ops, const Admit& admit = {});
-  // Bytes that the records of a checkpoint of this state take, exactly. Kept up to date by Apply.
+  // Returns the exact number of bytes that the records of a checkpoint of this state take. Apply keeps it up to date.
   uint64_t encoded_size() const;
 
   const Inode* Find(InodeId id) const;                                 // null: none
   const Inode* Child(InodeId directory, std::string_view name) const;  // null: none
-  // The inode at an absolute path; kNotFound, kNotDirectory.
+  // Returns the inode at an absolute path; kNotFound, kNotDirectory.
   Result<const Inode*> Lookup(std::string_view path) const;
-  // What files have in `zone`, by file, and of each in file order. From an index that Apply keeps up to date
-  // (zone_index.h).
+  // Returns the extents that files have in `zone`, by file, and those of each in file order. They come from an index
+  // that Apply keeps up to date (zone_index.h).
   struct OwnedExtent {
     InodeId inode;
     FileExtent extent;
   };
   std::vector<OwnedExtent> ExtentsIn(ZoneId zone) const;
-  // Those of one file.
+  // Returns the extents that one file has in `zone`.
   std::vector<FileExtent> ExtentsIn(ZoneId zone, InodeId inode) const;
-  // Bytes that each file and log has in `zone`, of which `write_pointer` bytes are written, frames of logs with their
-  // headers and padding. Extents are counted packed: it takes time by how many files there are and how wide their
-  // stripes are, not by how many extents they have.
+  // Returns the bytes that each file and log has in `zone`, of which `write_pointer` bytes are written, frames of logs
+  // with their headers and padding. Extents are counted packed: it takes time by how many files there are and how wide
+  // their stripes are, not by how many extents they have.
   std::map<InodeId, uint64_t> BytesIn(ZoneId zone, uint64_t write_pointer) const;
-  // Of one region: an open one goes on up to the write pointer of its zone, or to where the next region begins.
+  // Returns the bytes of one region. An open one goes on up to the write pointer of its zone, or to where the next
+  // region begins.
   uint64_t BytesOf(const LogRegion& region, uint64_t write_pointer) const;
-  // Bytes that their extents in `zone` take, each by itself in whole blocks.
+  // Returns the bytes that the extents of all files in `zone` take, each counted in whole blocks.
   uint64_t BlocksIn(ZoneId zone) const;
-  // The children of a directory, by name.
+  // Returns the children of a directory, by name.
   const DirectoryTable& Children(InodeId directory) const;
   std::vector<std::string> PathsOf(InodeId id) const;
-  // Ids are never used again.
+  // Returns the id that the next inode gets. Ids are never used again.
   InodeId NextId() const;
   size_t size() const;  // number of inodes
   const DeviceRecords& device() const;
 
-  // The inode with the smallest id above `after`, or null: walks all of them in order.
+  // Returns the inode with the smallest id above `after`, or null: so all of them can be walked in order.
   const Inode* Next(InodeId after) const;
 
   Status CheckInvariants() const;
 
   // --- Snapshots, so that a checkpoint can be written while changes go on ---
-  // Fixes the state of this moment. One at a time.
+  // Begins a snapshot, which fixes the state of this moment. There is one at a time.
   void BeginSnapshot();
-  // Up to `max` inodes of the fixed state, in any order, each once; empty when all were given. Changes made in between
-  // do not show: an inode is copied aside before its first change.
+  // Returns up to `max` inodes of the fixed state, in any order, each once; none when all were given. Changes made in
+  // between do not show: an inode is saved before its first change.
   std::vector<Inode> NextOfSnapshot(size_t max);
   void EndSnapshot();
 

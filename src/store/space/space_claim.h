@@ -1,4 +1,4 @@
-// SpaceClaim: live bytes in zones (ZonePool), as something that one holder has and that goes with its holder.
+// A SpaceClaim is live bytes in zones (ZonePool), as something that one holder has and that goes with its holder.
 //
 // A live byte belongs to the metadata, which names it, or to one claim. It goes through these hands:
 //
@@ -37,27 +37,27 @@ class SpaceClaim {
   SpaceClaim() = default;  // of nothing
   // Makes `bytes` of `zone` live. `pool` outlives this and what it is merged into.
   SpaceClaim(ZonePool& pool, ZoneId zone, uint64_t bytes);
-  // `bytes` of `zone` are live, of a write that has just ended.
+  // Returns the claim on `bytes` of `zone`, which a write that has just ended has made live.
   static SpaceClaim OfWrite(ZonePool& pool, ZoneId zone, uint64_t bytes);
-  // `space` is live, and the metadata has just ceased to name it.
+  // Returns the claim on `space`, which is live, and which the metadata has just ceased to name.
   static SpaceClaim FromMetadata(ZonePool& pool, std::span<const ZoneBytes> space);
 
   SpaceClaim(SpaceClaim&& other) noexcept;
-  // Releases what it had.
+  // Releases what this claim had.
   SpaceClaim& operator=(SpaceClaim&& other) noexcept;
   ~SpaceClaim() { Release(); }
 
-  // Of the same pool, if neither is empty.
+  // Adds `other` to this claim. Both are of the same pool, if neither is empty.
   void Merge(SpaceClaim other);
-  // Takes `part`, which it has, out of it.
+  // Takes `part`, which this claim has, out of it, and returns the claim on that.
   SpaceClaim Split(std::span<const ZoneBytes> part);
-  // Takes out of it what it has beyond `space` in a zone.
+  // Takes out of this claim what it has in each zone beyond `space`, and returns the claim on that.
   SpaceClaim TakeBeyond(std::span<const ZoneBytes> space);
-  // Makes live what it has less of than `space` in a zone, so that Split(space) can be had of it.
+  // Makes live, and part of this claim, what it lacks of `space` in each zone, so that it can Split off `space`.
   void Grow(ZonePool& pool, std::span<const ZoneBytes> space);
-  // The metadata names all of it from here on: it stays live, and is no longer this claim's.
+  // Ends this claim, because the metadata names all of it from here on: the bytes stay live.
   void ToMetadata() { space_.clear(); }
-  // Ends it early.
+  // Ends this claim early: nobody refers to its bytes any more.
   void Release();
 
  private:

@@ -26,21 +26,21 @@ class ZoneLease {
   // Bytes from the start of the zone: where the next write goes. Block-aligned.
   uint64_t write_pointer() const { return grant_.write_pointer; }
   DeviceOffset next() const;
-  // Bytes that still fit.
+  // Returns how many bytes still fit.
   uint64_t room() const { return grant_.capacity - grant_.write_pointer; }
 
-  // A write, or several, one after another, as one, goes through these three. The second takes the pool's lock, once,
-  // and in it what was written becomes live; the others do not, unless a write has failed. False: the lease was taken
-  // away while it was idle and now holds nothing; acquire another.
-  // `live`: bytes of what is to be written that are of a file.
+  // A write goes through these three, and so do several writes, one after another, that count as one. CompleteWrite
+  // takes the pool's lock, once, and what was written becomes live under it; the other two take no lock, unless a write
+  // has failed. BeginWrite returns false if the lease was taken away while it was idle: it then holds nothing, and the
+  // caller acquires another. `live` says how many of the bytes to be written are a file's.
   [[nodiscard]] bool BeginWrite(uint64_t live = 0);
-  // The write has ended, on whatever thread: it has put `bytes` (whole blocks, perhaps none) into the zone, where
-  // `status` is kSuccess or IsForLack, or has failed. Short, no I/O: nobody who waits for the zone has to wait for the
-  // lease's owner.
+  // Is called, on whatever thread, when the write has ended: it has put `bytes` (whole blocks, perhaps none) into the
+  // zone, where `status` is kSuccess or IsForLack, or has failed. Short, no I/O: nobody who waits for the zone has to
+  // wait for the lease's owner.
   void CompleteWrite(uint64_t bytes, DeviceStatus status);
-  // Called by the owner before it uses the lease again, with what CompleteWrite was called with. Returns the claim on
-  // what is live of it. After a failure that is nothing, the zone is not written again (unless it was refused), and the
-  // lease holds nothing. May ask the device for the zone's state.
+  // Is called by the owner before it uses the lease again, with what CompleteWrite was called with. Returns the claim
+  // on what is live of it. After a failure that is nothing, the zone is not written again (unless it was refused), and
+  // the lease holds nothing. May ask the device for the zone's state.
   SpaceClaim Settle(uint64_t bytes, DeviceStatus status);
   // Gives the zone back early.
   void Release();
@@ -51,7 +51,7 @@ class ZoneLease {
 
   ZonePool* pool_ = nullptr;
   ZoneGrant grant_;
-  uint64_t live_ = 0;  // of the write that was begun last, in bytes
+  uint64_t live_ = 0;  // bytes of a file in the write that was begun last
 };
 
 }  // namespace isozone

@@ -1,7 +1,7 @@
-// ZonePool: who may write which zone. It executes, on a device and by a clock, what the ZoneAllocator of store/zone
-// decides (store/zone/allocator/zone_allocator.h, which states the invariants): it hands out leases, gives resets and
-// finishes to the device, waits and wakes. One mutex guards the allocator, and one background thread keeps zones
-// flowing, so that no writer waits for a reset or a finish while there is another zone to go to.
+// ZonePool decides who may write which zone. It executes, on a device and by a clock, what the ZoneAllocator of
+// store/zone decides (store/zone/allocator/zone_allocator.h, which states the invariants): it hands out leases, gives
+// resets and finishes to the device, waits and wakes. One mutex guards the allocator, and one background thread keeps
+// zones flowing, so that no writer waits for a reset or a finish while there is another zone to go to.
 //
 // A zone is in one of these hands at any time (store/zone/zone_table.h has the phases):
 //   free      empty, in the table of store/zone
@@ -80,9 +80,9 @@ struct ZonePoolStats : AllocatorStats {
 };
 
 struct ZonePoolHistograms {
-  Histogram wait_ns;  // of those who asked for a zone
-  Histogram pace_ns;  // of PaceLog and PaceFlush
-  // Of the capacity of each zone that was reset: what had been written of it.
+  Histogram wait_ns;  // how long those waited who asked for a zone
+  Histogram pace_ns;  // how long PaceLog and PaceFlush waited
+  // The percentage of its capacity to which each zone had been written when it was reset.
   Histogram reset_written_percent;
   DeletionDelays deletion_delays;
 };
@@ -97,90 +97,94 @@ struct AdoptedZone {
 
 class ZonePool final : private GcZones {
  public:
-  // Reads the zone report. kInvalidArgument: too few (active) zones, or an unknown policy (naming the known ones).
-  // Follow with what the metadata says of the zones, then Start.
+  // Reads the zone report, and makes a pool. kInvalidArgument if there are too few (active) zones, or if the policy is
+  // unknown (naming the known ones). The caller then says what the metadata says of the zones, and calls Start.
   static Result<std::unique_ptr<ZonePool>> Create(ZonedDevice& device, ZonePoolOptions options);
   ~ZonePool() override { Stop(); }  // all leases must have gone
   ZonePool(const ZonePool&) = delete;
   ZonePool& operator=(const ZonePool&) = delete;
 
-  // Starts the background thread; from here on dead zones are reset. kIoError: there is no thread.
+  // Starts the background thread; from here on dead zones are reset. kIoError if no thread can be had.
   Status Start() ISOZONE_EXCLUDES(mu_);
   // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds
   // afterwards (kAborted).
   void Stop() ISOZONE_EXCLUDES(mu_);
 
   // --- At mount, before Start: what the metadata says of zones ---
-  // A zone that holds metadata, or is reserved for it. kInvalidArgument: the device has no such zone.
+  // Makes `zone` one that holds metadata, or, where it is empty, one that is reserved for it. kInvalidArgument if the
+  // device has no such zone.
   Status AdoptMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu_);
+  // Makes `zone` one of files, with what the metadata says of it.
   void Adopt(ZoneId zone, const AdoptedZone& adopted) ISOZONE_EXCLUDES(mu_);
-  // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was
-  // reset, which waits until that is durable.
+  // Gives an empty zone to nobody before it was reset. A durable record may still name the zone, though the state no
+  // longer does, and the reset waits until that is durable.
   void ResetBeforeUse(ZoneId zone) ISOZONE_EXCLUDES(mu_);
-  // A partly written zone that nothing more may be written to before it is reset.
+  // Lets nothing more be written to a partly written zone before it is reset.
   void KeepAsItIs(ZoneId zone) ISOZONE_EXCLUDES(mu_);
-  // What is dead in zones that nothing durable names, metadata that was given up included, is reset without asking
-  // make_durable, which may need one of them. What was found is durable.
+  // Lets dead zones that nothing durable names, those of metadata that was given up included, be reset without asking
+  // make_durable, which may need one of them. Whatever recovery has found is durable, so `is_named` may go by it.
   void ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named) ISOZONE_EXCLUDES(mu_);
 
   // --- Space held by files (space_claim.h, which is who calls the first two) ---
   void AddLive(ZoneId zone, uint64_t bytes) ISOZONE_EXCLUDES(mu_);
   void RemoveLive(ZoneId zone, uint64_t bytes) ISOZONE_EXCLUDES(mu_);
-  // A log that lies in `zone`, which is of logs, has become data there. The zone may be collected from now on.
+  // Notes that a log which lies in `zone`, one of logs, has become data there. The zone may be collected from now on.
   void NoteHasData(ZoneId zone) ISOZONE_EXCLUDES(mu_);
-  // A file has lost its last name, and lay in these zones; to be called before its bytes are given back.
+  // Notes that a file which lies in `zones` has lost its last name. It is called before the bytes are given back.
   void NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones);
 
   // --- Writing files ---
-  // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
+  // Returns the lease of a zone for `request`, and waits for one if need be. kNoSpace when nothing can be written even
+  // after all dead zones are reset; kReadOnly.
   Result<ZoneLease> Acquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu_);
-  // One more zone for a file that has some: of another group, and only where two active zones and a
-  // sixteenth of all zones, empty, are left for others: what fills up is striped less. Never waits.
+  // Returns one more zone for a file that has some: one of another group, and only where two active zones and a
+  // sixteenth of all zones, empty, are left for others. So a device that fills up is striped less. Never waits.
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu_);
   // Waits until files of data can take so many bytes, as Acquire waits for a zone. kNoSpace, kReadOnly likewise.
   Status AwaitRoom(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
-  // See ZoneAllocator::Seal.
+  // Seals a cohort, as ZoneAllocator::Seal says.
   void Seal(uint64_t cohort) ISOZONE_EXCLUDES(mu_);
-  // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some.
+  // Notes that the device had no active zone left for a write, though the pool was within its limits: others hold some.
   // For the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
   void NoteRefusal() ISOZONE_EXCLUDES(mu_);
-  // To be called without locks held before a user's log grows, and before a flush writes: while space is short they
-  // wait for compaction and GC, a moment at most (write_pace.h).
+  // While space is short, these wait for compaction and GC, a moment at most (write_pace.h). PaceLog is called before a
+  // user's log grows, PaceFlush before a flush writes, both without locks held.
   void PaceLog(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
   void PaceFlush(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
 
   // --- Writing metadata ---
-  // An empty zone for a copy of the metadata to begin in: one of the first, if there is one or one of them is about to
-  // be reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or not, until
-  // ReleaseMetadata; one that is given back unwritten is free again.
+  // Returns an empty zone for a copy of the metadata to begin in: one of the first, if there is one or one of them is
+  // about to be reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or
+  // not, until ReleaseMetadata; one that is given back unwritten is free again.
   Result<ZoneLease> AcquireForMetadata(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu_);
-  // An empty zone for a copy to go on in, of another group likewise. It is reserved without being active.
+  // Reserves an empty zone, which does not become active, for a copy to go on in; of another group likewise.
   Result<ZoneId> SetAside(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu_);
-  // The lease on a zone of metadata that is not full and that nobody holds, to write it; any other is kInvalidArgument.
+  // Returns the lease on a zone of metadata that is not full and that nobody holds; kInvalidArgument for any other
+  // zone.
   Result<ZoneLease> Reopen(ZoneId zone) ISOZONE_EXCLUDES(mu_);
-  // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free
-  // again.
+  // Notes that the metadata in `zone` is no longer needed, durably. The zone is reset in the background once it is not
+  // leased, and is free again.
   void ReleaseMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu_);
-  // Keeps so many zones for metadata in all: those that it has and, beyond these, empty ones. False where there are too
-  // few empty ones for `claim`; the reserve then stays as it was.
+  // Reserves so many zones for metadata in all: those that it has and, beyond these, empty ones. Returns false where
+  // too few are empty for `claim`; the reserve then stays as it was.
   bool ReserveForMetadata(uint32_t zones, MetadataClaim claim) ISOZONE_EXCLUDES(mu_);
 
   // --- State ---
-  // The zones as the collector sees them.
+  // Returns the zones as the collector sees them.
   GcZones& collected() { return *this; }
   SpaceInfo Space() const ISOZONE_EXCLUDES(mu_);
-  // See ZoneChoice::RoomOf.
+  // Returns the room that data has in zones that are partly written, as ZoneChoice::RoomOf says.
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const ISOZONE_EXCLUDES(mu_);
-  // Bytes of file data in a zone.
+  // Returns the bytes of file data in a zone.
   uint64_t Live(ZoneId zone) const ISOZONE_EXCLUDES(mu_);
-  // What a zone holds; of one that is being written, what it is opened for.
+  // Returns the heat of what a zone holds; for a zone that is being written, of what it was opened for.
   ZoneHeat Heat(ZoneId zone) const ISOZONE_EXCLUDES(mu_);
   std::vector<ZoneView> Zones() const ISOZONE_EXCLUDES(mu_);
-  // As of one moment.
+  // Returns the counters, all as of one moment.
   ZonePoolStats Stats() const ISOZONE_EXCLUDES(mu_);
   const ZonePoolHistograms& histograms() const { return histograms_; }
-  // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the
-  // last call. Returns at once where no thread runs.
+  // Waits until no dead zone is left to reset and no finish is due, and returns the first error of the background work
+  // since the last call. Returns at once where no thread runs.
   Status Settle() ISOZONE_EXCLUDES(mu_);
 
  private:
@@ -227,27 +231,28 @@ class ZonePool final : private GcZones {
   void Rest(int64_t until_ns) ISOZONE_REQUIRES(mu_);
   void CountOthers() ISOZONE_REQUIRES(mu_);
   void WakeIfDue() ISOZONE_REQUIRES(mu_);
-  // What has changed may be what somebody waits for.
+  // Wakes those who may wait for what has changed.
   void Announce() ISOZONE_REQUIRES(mu_);
-  // Gives commands to the device; those that wait for durable metadata, when it is.
+  // Gives commands to the device, after MakeDurable those that wait for durable metadata.
   void Execute(const std::vector<ZoneCommands>& commands) ISOZONE_REQUIRES(mu_);
   bool MakeDurable() ISOZONE_REQUIRES(mu_);
   // Asks readers about zones that they pin, or that are about to be reset, and tells the allocator.
   void AskReaders(std::vector<ZoneId> zones) ISOZONE_REQUIRES(mu_);
-  // The same for commands that are ready, which lose what is pinned.
+  // Does the same for the zones of a reset that is ready, and takes those out of it that are pinned.
   void KeepPinned(ZoneCommands& commands) ISOZONE_REQUIRES(mu_);
   void Submit(const ZoneCommands& commands) ISOZONE_REQUIRES(mu_);
-  // Tells the allocator what the device has done. True: it has done something; the mutex was given up meanwhile.
+  // Tells the allocator what the device has done. Returns true if it has done something: the mutex may have been given
+  // up meanwhile.
   bool Drain() ISOZONE_REQUIRES(mu_);
   void EndJob(ZoneId zone) ISOZONE_REQUIRES(mu_);
   void EndFailedWrite(ZoneId zone) ISOZONE_REQUIRES(mu_);
-  // Empty, and the error latched, where the device does not answer.
+  // Returns what the device says of `zone`. If it does not answer, returns nothing and latches the error.
   std::optional<ZoneDescriptor> Report(ZoneId zone) ISOZONE_REQUIRES(mu_);
   void Latch(const Status& status) ISOZONE_REQUIRES(mu_);
 
   // --- Pace ---
   void Pace(uint64_t bytes, ZoneWriter who) ISOZONE_EXCLUDES(mu_);
-  // After whatever may have changed what is free.
+  // Is called after whatever may have changed how much is free.
   void NoteSpace() ISOZONE_REQUIRES(mu_) {
     is_tight_.store(allocator_.collection().IsTight(), std::memory_order_relaxed);
   }
@@ -258,7 +263,7 @@ class ZonePool final : private GcZones {
   SpaceInfo SpaceNow() const ISOZONE_REQUIRES(mu_);
   // Tells the statistics page every zone, now and whenever it changes.
   void ShowZones() ISOZONE_REQUIRES(mu_);
-  // Tells it what has happened to `zone`, of which so much was written.
+  // Tells the statistics page what has happened to `zone`, of which `written` bytes were written.
   void Tell(PageEventKind kind, ZoneId zone, uint64_t written) const;
 
   ZonedDevice& device_;
@@ -266,7 +271,7 @@ class ZonePool final : private GcZones {
   Clock& clock_;
   ZonePoolHistograms histograms_;
   std::atomic<uint64_t> logged_{0};    // bytes of logs that the allocator has not been told of
-  std::atomic<bool> is_tight_{false};  // what users write costs something
+  std::atomic<bool> is_tight_{false};  // space is short: users' writes are paced
 
   mutable Mutex mu_;
   CondVar work_;     // for the background thread
