@@ -43,6 +43,7 @@ struct GcCandidate {
   double utilisation() const { return static_cast<double>(valid) / static_cast<double>(capacity); }
 };
 
+// How much space there is, and who lacks some.
 struct GcSpace {
   uint32_t zones = 0;  // that files can have
   uint32_t empty_zones = 0;
@@ -60,41 +61,45 @@ class GcScheme {
  public:
   virtual ~GcScheme() = default;
   virtual std::string_view name() const = 0;
-  // How often to check whether there is something to do. A writer that waits for space wakes the collector at once.
+  // Returns how often to check whether there is something to do. A writer that waits for space wakes the collector at
+  // once.
   virtual int64_t interval_ns() const = 0;
-  // False: the scheme chooses nothing, whatever the space.
+  // Whether the scheme chooses anything by itself. If not, only rounds that are asked for collect.
   virtual bool automatic() const { return true; }
-  // True: dead zones are reset as soon as they are dead. False: they are candidates like others, and are reset when the
-  // scheme chooses them, or when a writer waits for space.
+  // Whether dead zones are reset as soon as they are dead. If not, they are candidates like others, and are reset when
+  // the scheme chooses them, or when a writer waits for space.
   virtual bool resets_at_once() const { return true; }
-  // True: a writer without space waits for the collector. False: its write fails at once.
+  // Whether a writer without space waits for the collector. If not, its write fails at once.
   virtual bool writers_wait() const { return true; }
-  // True: the collector's own rounds are confined. They move tables only, into zones that are partly written already.
-  // Tables that find no room there stay where they are until the next look.
+  // Whether the collector's own rounds are confined: then they move tables only, into zones that are partly written
+  // already. Tables that find no room there stay where they are until the next look.
   virtual bool confined() const { return false; }
-  // True: only the first victims of a decision are collected, as many as are copied together; then the scheme decides
-  // again, as long as there is something to gain. False: all victims are collected, and it decides at the next look.
+  // Whether only the first victims of a decision are collected, as many as are copied together, and the scheme then
+  // decides again, as long as there is something to gain. If not, all victims are collected, and it decides at the next
+  // look.
   virtual bool decides_again() const { return false; }
-  // The share of the time in which the collector may work now: 0 < urgency <= 1. It rests in between.
+  // Returns the share of the time in which the collector may work now: 0 < urgency <= 1. It rests in between.
   virtual double Urgency(const GcSpace& /*space*/) const { return 1; }
-  // For a scheme that paces itself: the percentage of free space below which writers are slowed a little. 0: never.
+  // Returns the percentage of free space below which writers are slowed a little, for a scheme that paces itself; 0 if
+  // they never are.
   virtual double throttle_below() const { return 0; }
-  // True: reads whole segments where that is worth it (segment_plan.h). False: reads runs of valid blocks.
+  // Whether whole segments are read where that is worth it (segment_plan.h). If not, runs of valid blocks are read.
   virtual bool reads_segments() const { return false; }
-  // What the survivors of a victim become.
+  // Returns the heat that the survivors of a victim get.
   virtual ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const { return victim; }
-  // Whether there is so little space that the scheme may choose something. Saves listing the candidates at each look.
+  // Whether there is so little space that the scheme may choose something. It saves listing the candidates at each
+  // look.
   virtual bool Due(const GcSpace& space) const = 0;
-  // The victims to collect now, in order; none if no GC is due or no zone is worth it. `candidates` may be in
+  // Returns the victims to collect now, in order; none if no GC is due or no zone is worth it. `candidates` may be in
   // any order.
   std::vector<ZoneId> Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const {
     return Due(space) ? Choose(space, candidates) : std::vector<ZoneId>();
   }
-  // The victims of a round that was asked for, whatever the space: all candidates, in the scheme's order.
+  // Returns the victims of a round that was asked for, whatever the space: all candidates, in the scheme's order.
   virtual std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const = 0;
 
  protected:
-  // Decides once GC is due.
+  // Returns the victims to collect now, given that GC is due.
   virtual std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
 };
 

@@ -39,7 +39,7 @@ std::optional<ZoneId> IdleOfLifetime(const ZoneTable& table, Lifetime lifetime, 
   return std::nullopt;
 }
 
-// The fullest idle zone of this class with room, but for those that are kept from the query's cohort.
+// The fullest idle zone of this class with room, but for those that are reserved for other cohorts.
 std::optional<ZoneId> IdleNotKept(const ZoneTable& table, const PlacementQuery& query, Lifetime lifetime,
                                   ZoneHeat heat) {
   const ZoneTable::IdleByRoom& idle = table.Idle(ZoneUse::kData, lifetime, heat);

@@ -28,6 +28,7 @@ struct GroupLoad {
   bool idle() const { return urgent == 0 && others == 0; }
 };
 
+// What a writer needs of a zone, and what is known of the device at the moment.
 struct PlacementQuery {
   ZoneUse use = ZoneUse::kData;  // kData or kLog
   Lifetime lifetime = Lifetime::kNotSet;
@@ -56,6 +57,7 @@ struct PlacementQuery {
   bool can_open() const { return token_available && empty_available; }
 };
 
+// Where data goes, or what must be done first.
 struct Placement {
   enum class Action : uint8_t {
     kUseIdle,    // write to `zone`, which is idle
@@ -72,15 +74,16 @@ class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
   virtual std::string_view name() const = 0;
-  // True: files are written to several zones of different groups in parallel, and writers do not wait for the device.
-  // False: a file is written to one zone at a time, and every write is waited for.
+  // Whether files are written to several zones of different groups in parallel, and writers do not wait for the device.
+  // If not, a file is written to one zone at a time, and every write is waited for.
   virtual bool parallel() const = 0;
   // Whether the policy looks at cohorts and at the expected size of files (cohort.h). Isozone's own policy does. The
   // baselines stand for systems that know neither, so they place data as if nothing had been said.
   virtual bool heeds_cohorts() const { return false; }
-  // Of a zone that is finished only so that data need not go where it does not belong: what may be left unwritten, in
-  // percent of its capacity. It is lost until the reset, and many devices fill it with dummy bytes (finish_padding). A
-  // zone that somebody waits for is made room for in any case. Below 100, logs rather take over zones of other logs.
+  // Returns the percentage of its capacity that a zone may leave unwritten which is finished only so that data need not
+  // go where it does not belong. That is lost until the reset, and many devices fill it with dummy bytes
+  // (finish_padding). A zone that somebody waits for is made room for in any case. Below 100, logs rather take over
+  // zones of other logs.
   virtual uint32_t most_lost_percent() const { return 100; }
   // Chooses the zone for data (query.use is kData).
   virtual Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const = 0;
@@ -91,19 +94,19 @@ class PlacementPolicy {
 // additional zone for a log is in another group than its others, in one without logs and flushes.
 Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query);
 
-// Of the idle zones of data with at least `min_room` bytes, one whose data lives longest: the place for a file that
-// fits no zone.
+// Returns the idle zone of data with at least `min_room` bytes of room whose data lives longest: the place for a file
+// that fits no zone.
 std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room);
 
-// The same, by expected death. Of the zones that live at least as long as the query's data, the one that dies first:
-// the data leaves a hole there, but does not keep the zone from dying. If there is none, the zone that dies last. Among
-// equals the same heat is best, then the coldest, then the fullest zone. A zone that is kept from the query's cohort is
-// taken only if there is no other.
+// Returns an idle zone of data by its expected death: of the zones that live at least as long as the query's data, the
+// one that dies first, where the data leaves a hole, but does not keep the zone from dying. If there is none, the zone
+// that dies last. Among equals the same heat is best, then the coldest, then the fullest zone. A zone that is sealed,
+// or reserved for another cohort, is taken only if there is no other.
 std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQuery& query);
 
-// kInvalidArgument, with the known policies: "isozone", "level", "lifetime", "zenfs".
+// Makes the policy "isozone", "level", "lifetime" or "zenfs". kInvalidArgument, with these names, for any other.
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name);
-// The names of all policies.
+// Returns the names of all policies.
 std::vector<std::string_view> PlacementPolicyNames();
 
 }  // namespace isozone

@@ -75,8 +75,9 @@ class ZoneAllocator {
   // How long somebody who waits for space waits for readers that pin some, at most.
   static constexpr int64_t kReadersNs = kSecondNs;
 
-  // Somebody asks until a zone is granted or nothing can help. Counts as waiting from one answer to the next, and makes
-  // space, or is about to, as long as it exists. The allocator must outlive it.
+  // One request for a zone, which is asked until a zone is granted or nothing can help. Its writer counts as waiting
+  // from one answer to the next. A request of compaction or GC counts as making space as long as it exists. The
+  // allocator must outlive it.
   class Inquiry {
    public:
     // What a zone is wanted for.
@@ -85,29 +86,29 @@ class ZoneAllocator {
       kBegin,     // a copy of the metadata begins in it
       kSetAside,  // a copy goes on in it, later: it is not active yet
       kReopen,    // it is of metadata, idle or reserved, and is written on
-      kRoom,      // for none: so many bytes are to be free for data
+      kRoom,      // no zone is wanted: so many bytes are to be free for data
     };
     struct Room {
       uint64_t bytes = 0;
     };
-    // Spans must stay valid.
+    // Asks for a zone for files. The spans of `request` must stay valid.
     Inquiry(ZoneAllocator& allocator, const ZoneRequest& request);
-    // For a copy of the metadata (kBegin, kSetAside): of another group than `apart_from`, where that can be had.
+    // Asks for a zone for a copy of the metadata (kBegin, kSetAside), of another group than `apart_from` if possible.
     Inquiry(ZoneAllocator& allocator, Purpose purpose, std::span<const ZoneId> apart_from);
-    // To reopen `zone`.
+    // Asks to reopen `zone`.
     Inquiry(ZoneAllocator& allocator, ZoneId zone);
-    // Until there is so much room. What is granted is no zone.
+    // Asks until there is so much room. What is granted then is no zone.
     Inquiry(ZoneAllocator& allocator, Room room);
     ~Inquiry();
     Inquiry(const Inquiry&) = delete;
     Inquiry& operator=(const Inquiry&) = delete;
 
     bool confined() const { return request_.confined; }
-    // Who is to write the zone.
+    // Returns who is to write the zone.
     ZoneWriter writer() const { return class_ == BudgetClass::kMetadata ? ZoneWriter::kMetadata : WriterOf(request_); }
 
-    // For whoever asks: the checkpoint that Answer::kCheckpoint asks for, its number, and whether it has ended; since
-    // when it has waited.
+    // Kept here for whoever asks: the number of the checkpoint that Answer::kCheckpoint asks for, whether that has
+    // ended, and since when the request has waited.
     std::optional<uint64_t> checkpoint = {};
     bool checkpoint_ended = false;
     std::optional<int64_t> waits_since_ns = {};
@@ -151,7 +152,7 @@ class ZoneAllocator {
     Lack lack = Lack::kSpace;  // of any answer but kGranted: why no zone could be given
   };
 
-  // What is to be done in the background.
+  // What the background thread is to do next.
   struct Work {
     bool count_others = false;             // look how many zones the device calls active, and NoteOthers
     std::vector<ZoneId> ask_readers = {};  // whether they still pin these zones: ZoneUpkeep::NotePinned
@@ -166,35 +167,35 @@ class ZoneAllocator {
 
   // --- Asking ---
   Answer Ask(Inquiry& inquiry, int64_t now_ns);
-  // One more zone for a file that has some, or none; never waits (ZoneChoice::Wider).
+  // Returns one more zone for a file that has some, or nothing; never waits (ZoneChoice::Wider).
   std::optional<ZoneGrant> Widen(const ZoneRequest& request);
   // Seals the zones of the cohort, which is not 0 (cohort.h). Writers that hold one of them keep it.
   void Seal(uint64_t cohort);
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const { return choice_.RoomOf(data, cohort); }
 
   // --- Leases ---
-  // A write that was begun by LeaseState::BeginWrite has ended, and has put `bytes` into the zone, of which `live` are
-  // of files.
+  // Notes that a write, which LeaseState::BeginWrite began, has ended and has put `bytes` into the zone, of which
+  // `live` are of files.
   void EndWrite(const ZoneGrant& lease, uint64_t bytes, uint64_t live);
-  // The device refused the write, after so many bytes. The zone is as these leave it, and no longer leased.
+  // Notes that the device refused a write after `bytes`. The zone is as these leave it, and no longer leased.
   void EndRefusedWrite(const ZoneGrant& lease, uint64_t bytes);
   void Release(const ZoneGrant& lease);
 
   // --- Metadata ---
-  // The metadata in `zone` is no longer needed, durably.
+  // Notes that the metadata in `zone` is no longer needed, durably.
   void ReleaseMetadata(ZoneId zone);
-  // So many zones are reserved for metadata: those that it has and, beyond these, empty ones. False where there are
-  // too few empty ones for `claim`; the reserve then stays as it was.
+  // Reserves so many zones for metadata in all: those that it has and, beyond these, empty ones. Returns false where
+  // too few are empty for `claim`; the reserve then stays as it was.
   bool ReserveForMetadata(uint32_t zones, MetadataClaim claim);
 
   // --- Background ---
   Work NextWork(int64_t now_ns);
   void NoteDurability(const Status& status, int64_t now_ns);
-  // The device had no active zone left for a write: others hold some. It is looked at by the next Work.
+  // Notes that the device had no active zone left for a write, because others hold some. The next Work looks at it.
   void NoteRefusal() { refused_ = true; }
-  // The device calls so many zones active.
+  // Notes that the device calls so many zones active, those of others among them.
   void NoteOthers(uint32_t active_zones, int64_t now_ns);
-  // True: others are believed to have given their active zones back by now.
+  // Returns true, and counts on their zones again, if others are believed to have given these back by now.
   bool ForgetOthers(int64_t now_ns);
 
   ZoneLedger& ledger() { return ledger_; }
@@ -219,7 +220,7 @@ class ZoneAllocator {
   Attempt TryRoom(Inquiry::Room room) const;
   Placement PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement);
 
-  // The remedies; each empty where it does not help.
+  // These are the remedies for what is lacking. Each returns nothing where it does not help.
   Answer Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns);
   Answer RemedyForRoom(Inquiry& inquiry, int64_t now_ns);
   std::optional<Answer> TakeOverLog(const Inquiry& inquiry, Lack lack);
@@ -245,7 +246,7 @@ class ZoneAllocator {
   const ZoneChoice choice_;
   ZoneUpkeep upkeep_;
   ZoneCollection collection_;
-  bool refused_ = false;         // by the device, which has not been looked at since
+  bool refused_ = false;         // the device refused a write, and has not been looked at since
   int64_t others_until_ns_ = 0;  // when others are believed to have given their active zones back
 };
 

@@ -29,7 +29,7 @@
 
 namespace isozone {
 
-// Counts since the start.
+// What the allocator has counted since the start.
 struct AllocatorStats {
   uint64_t resets = 0;
   uint64_t failed_resets = 0;
@@ -51,11 +51,11 @@ struct AllocatorOptions {
   int64_t patience_ns = 0;  // how long a request waits, at most, while others hold the device's active zones
 };
 
-// How the metadata was made durable the last time.
+// How the last attempt to make the metadata durable has ended.
 struct Durability {
   Status error;             // kReadOnly is for good; after any other error it is tried again
-  uint64_t failures = 0;    // so far
-  int64_t next_try_ns = 0;  // after an error: not before
+  uint64_t failures = 0;    // attempts that have failed so far
+  int64_t next_try_ns = 0;  // after an error, the next attempt is not made before
   bool for_good() const { return error.Is(StatusCode::kReadOnly); }
   bool is_due(int64_t now_ns) const { return error.ok() || now_ns >= next_try_ns; }
 };
@@ -65,17 +65,18 @@ struct LeaseRecord {
   std::shared_ptr<LeaseState> state;  // the holder has it, too
   BudgetClass budget_class = BudgetClass::kData;
   bool urgent = false;
-  bool makes_space = false;                 // compaction, or GC
-  std::optional<ActiveBudget::Token> open;  // until the zone is full
-  uint64_t last_used = 0;                   // by ZoneLedger::use_count
+  bool makes_space = false;                 // the writer is compaction, or GC
+  std::optional<ActiveBudget::Token> open;  // held until the zone is full
+  uint64_t last_used = 0;                   // ZoneLedger::use_count at its last use
 };
 // What is held of a zone that is active, or leased.
 struct ZoneHolding {
   std::optional<ActiveBudget::Token> active;
   std::optional<LeaseRecord> lease;
-  // A write to it has failed, and it is to be finished, so that it costs no token: how often that has failed.
+  // Is set once a write to the zone has failed: it is to be finished, so that it costs no token, and this counts how
+  // often that has failed.
   std::optional<uint32_t> failed_finishes;
-  // One log has taken it over from another, and has not given it back.
+  // Whether one log has taken the zone over from another, and has not given it back.
   bool taken_over = false;
 };
 
@@ -83,45 +84,46 @@ struct ZoneLedger {
   ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions options);
 
   // --- Leases ---
-  // An empty or idle zone; the caller has looked that the tokens are there.
+  // Leases an empty or idle zone. The caller has looked that the tokens are there.
   ZoneGrant Grant(const ZoneRequest& request, ZoneId zone);
   ZoneGrant GrantMetadata(ZoneId zone);
-  // Of data, as far as the policy heeds it.
+  // Returns the cohort of a request for data, if the policy heeds cohorts; else none.
   Cohort CohortOf(const ZoneRequest& request) const {
     return heeds_cohorts && request.use == ZoneUse::kData ? request.cohort : Cohort();
   }
-  // Null: the lease has ended.
+  // Returns the record of a lease, or null if the lease has ended.
   LeaseRecord* Find(const ZoneGrant& lease);
-  // The zone is idle, full or empty after this.
+  // Ends the lease of a zone, which is idle, full or empty after this.
   void EndLease(ZoneId zone);
   // Ends the lease of a zone that becomes something else.
   void EraseLease(ZoneId zone);
-  // It is no longer active.
+  // Gives back the token of a zone that is no longer active.
   void DropToken(ZoneId zone);
   bool HasToken(ZoneId zone) const;
-  // Of the zone that is not leased, the collector's token becomes data's.
+  // Makes the collector's token of a zone, which is not leased, one of data.
   void PassOnShare(ZoneId zone);
-  // The zone with which the collector has left its token.
+  // Returns the zone with which the collector has left its token.
   std::optional<ZoneId> CollectorsZone() const;
 
-  // At mount: what `zone` holds. An empty one that holds metadata is reserved for it.
+  // Notes at mount what `zone` holds. An empty one that holds metadata is reserved for it.
   void Adopt(ZoneId zone, ZoneUse use);
 
   // --- Questions ---
-  // Empty zones that are reserved for metadata, which has none of its own for them yet; and so for `c` among others.
+  // EmptyForMetadata returns how many empty zones are reserved for metadata, beyond those that it has; EmptyKept how
+  // many of them, or of those for logs and the collector, `c` may not have.
   uint32_t EmptyForMetadata() const;
   uint32_t EmptyKept(BudgetClass c) const;
-  // Bytes of the empty zones that data may not have.
+  // Returns the bytes of the empty zones that data may not have.
   uint64_t ReservedBytes() const;
-  // Bytes that can be written now, without these; and what data can take of them.
+  // Free returns the bytes that can be written now, without the reserved ones; FreeForData those that data can take.
   uint64_t Free() const;
   uint64_t FreeForData() const;
   bool HasEmpty(BudgetClass c) const { return table.empty().size() > EmptyKept(c); }
-  // Of the empty ones, beyond what is kept and a part for those who come later.
+  // Whether there are empty zones beyond those that are reserved, and beyond a part for those who come later.
   bool HasSpareZones() const;
-  // Active zones are left for others, too.
+  // Whether data can take an active (or open) zone and leave some for others.
   bool HasSpareTokens(const ActiveBudget& budget) const;
-  // Zones of metadata are first choice for a copy to begin in.
+  // Whether `zone` is one of the first, in which copies of the metadata begin if they can.
   bool IsHome(ZoneId zone) const;
 
   const AllocatorOptions options;
@@ -150,7 +152,7 @@ struct ZoneLedger {
   uint64_t next_lease = 1;  // the number of the lease that is granted next
 
  private:
-  // Notes that data goes where it does not belong.
+  // Counts that data goes where it does not belong, if it does.
   void CountMixing(const ZoneRequest& request, const ZoneRecord& zone);
   ZoneGrant Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent,
                   ZoneWriter writer);
