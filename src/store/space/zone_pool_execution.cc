@@ -95,6 +95,9 @@ void ZonePool::AwaitChange(Inquiry& inquiry, int64_t until_ns) {
     ++waits_;
   }
   WakeIfDue();
+  // The thread may sleep for longer than until the metadata may be made durable again, for which this may wait.
+  const Durability& durability = allocator_.ledger().durability;
+  if (!durability.is_due(clock_.NowNs())) until_ns = std::min(until_ns, durability.next_try_ns);
   if (until_ns == ZoneAllocator::kNever) {
     changed_.Wait(mu_);
   } else {
