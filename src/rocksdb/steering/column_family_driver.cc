@@ -248,10 +248,12 @@ bool ColumnFamilyDriver::Next(Compaction& next) {
     if (stopping_) return false;
     if (retry_at_ns_ > 0 && MonotonicNs() >= retry_at_ns_) EndPause();
     if (stale_) Reconcile();
-    if (retry_at_ns_ == 0 && Begin(next)) return true;
+    // Counted once. If Begin left room for a flush that stops counting right after, nobody would look again.
+    const size_t flushes = flushes_.Running(MonotonicNs());
+    if (retry_at_ns_ == 0 && Begin(next, flushes)) return true;
     if (retry_at_ns_ > 0) {
       changed_.WaitUntil(mu_, retry_at_ns_);
-    } else if (tree_.compacts() || flushes_.any_waits() || flushes_.Running(MonotonicNs()) > 0) {
+    } else if (tree_.compacts() || flushes_.any_waits() || flushes > 0) {
       changed_.WaitUntil(mu_, MonotonicNs() + kLookAgainNs);  // there may be room for one more
     } else {
       changed_.Wait(mu_);
@@ -259,11 +261,11 @@ bool ColumnFamilyDriver::Next(Compaction& next) {
   }
 }
 
-bool ColumnFamilyDriver::Begin(Compaction& next) {
+bool ColumnFamilyDriver::Begin(Compaction& next, size_t flushes) {
   // The flush that has waited longest goes first.
   const uint64_t written = flushes_.WrittenWhileWaiting(stats_.bytes_written);
   if (flushes_.any_waits() && MayFlush(written)) return false;
-  auto begun = tree_.Begin(FreeBytes(), flushes_.Running(MonotonicNs()), written);
+  auto begun = tree_.Begin(FreeBytes(), flushes, written);
   if (!begun.ok()) NoteFailure(rocksdb::Status::Corruption(begun.status().message()));
   if (!begun.ok() || !begun->has_value()) return false;
   next = std::move(**begun);

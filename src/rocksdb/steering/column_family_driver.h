@@ -29,6 +29,7 @@
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -105,8 +106,8 @@ class ColumnFamilyDriver {
   void Run();
   // Waits for the next compaction that may begin, and marks it as begun. Returns false if the driver stops.
   bool Next(Compaction& next);
-  // Does the same without waiting. Returns false if no compaction may begin now.
-  bool Begin(Compaction& next) ISOZONE_REQUIRES(mu_);
+  // Does the same without waiting, beside so many flushes that run. Returns false if no compaction may begin now.
+  bool Begin(Compaction& next, size_t flushes) ISOZONE_REQUIRES(mu_);
   // Has RocksDB execute a compaction; `outputs` become the paths of the tables that it has made.
   rocksdb::Status Compact(const Compaction& compaction, std::vector<std::string>* outputs);
   // Brings the tree and the counters up to date after a compaction. Returns whether the pointers are to be stored.
