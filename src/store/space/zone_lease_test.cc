@@ -36,10 +36,8 @@ TEST_F(ZoneLeaseTest, LeaseMovesAndGoesBackOnce) {
   Open();
   ZoneLease lease = MustAcquire(kData);
   ZoneLease moved = std::move(lease);
-  // What was moved from holds nothing. NOLINTBEGIN(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
-  EXPECT_FALSE(lease.held());
-  EXPECT_FALSE(lease.BeginWrite());
-  // NOLINTEND(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
+  EXPECT_FALSE(lease.held());        // NOLINT(bugprone-use-after-move): that it holds nothing then is promised
+  EXPECT_FALSE(lease.BeginWrite());  // NOLINT(bugprone-use-after-move)
   moved.Release();
   moved.Release();
   EXPECT_EQ(ActiveZones(), 0U);
