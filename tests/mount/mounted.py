@@ -87,8 +87,9 @@ class Daemon:
             raise CannotMount(f"cannot mount: {said}")
 
     def said(self) -> str:
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")
+        """What it wrote to its standard error so far. The daemon shares the place of the file, which a seek would move."""
+        log = self.log.fileno()
+        return os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace")
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Ends it by a signal, and gives its exit code."""
