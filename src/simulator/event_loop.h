@@ -13,14 +13,14 @@
 
 namespace isozone {
 
-// Something that acts in virtual time. It outlives the loop's last call of it.
+// Something that acts in virtual time. It must live until the loop has called it for the last time.
 class Actor {
  public:
   Actor() = default;
   virtual ~Actor() = default;
   Actor(const Actor&) = delete;
   Actor& operator=(const Actor&) = delete;
-  // It is due.
+  // The loop calls this when what the actor waits for is due.
   virtual void Proceed() = 0;
 
  private:
@@ -28,11 +28,11 @@ class Actor {
   uint64_t calls_ = 0;
 };
 
-// Rings for those who wait for a change of one kind.
+// A bell stands for one kind of change. Actors that wait for such a change are called when it rings.
 class Bell {
  private:
   friend class EventLoop;
-  std::vector<std::pair<Actor*, uint64_t>> waiting_;  // with their calls at that time
+  std::vector<std::pair<Actor*, uint64_t>> waiting_;  // each with the number of its calls when it began to wait
 };
 
 class EventLoop {
@@ -41,20 +41,21 @@ class EventLoop {
 
   int64_t now_ns() const { return now_ns_; }
 
-  // At once, where `time_ns` has passed. kNever: not at all.
+  // Calls `actor` at `time_ns`, or at once if that has passed. kNever: does not call it.
   void CallAt(int64_t time_ns, Actor& actor) {
     if (time_ns == kNever) return;
     events_.push({time_ns < now_ns_ ? now_ns_ : time_ns, ++order_, &actor, actor.calls_});
   }
+  // Calls `actor` when `bell` rings next.
   void CallOn(Bell& bell, Actor& actor) { bell.waiting_.emplace_back(&actor, actor.calls_); }
-  // Those who wait are called now, though not before this returns.
+  // Makes all actors that wait for `bell` due now. They are called by RunNext, not in here.
   void Ring(Bell& bell) {
     for (const auto& [actor, calls] : std::exchange(bell.waiting_, {})) {
       if (calls == actor->calls_) CallAt(now_ns_, *actor);
     }
   }
 
-  // Calls the next actor. False: nobody waits for a time.
+  // Calls the next actor. Returns false if no actor waits for a time.
   bool RunNext() {
     while (!events_.empty()) {
       const Event event = events_.top();

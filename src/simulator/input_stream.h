@@ -28,16 +28,16 @@ class InputStream {
   };
   explicit InputStream(const Windows& windows) : windows_(windows) {}
 
-  // A file without bytes adds nothing.
+  // Adds a file behind the others. A file without bytes adds nothing.
   void Add(const StoredFile& file);
   uint64_t bytes() const { return bytes_; }
-  // Consumes the next `bytes`, or what is left: the time at which they are in memory. What is read of the device is
-  // added to `read_bytes`.
+  // Consumes the next `bytes`, or all that is left, and returns the time at which they are in memory. Adds the bytes
+  // that the device reads for it to `read_bytes`.
   int64_t Read(DeviceTimes& times, int64_t now_ns, uint64_t bytes, uint64_t& read_bytes);
 
  private:
   struct Part {
-    ZoneId zone;
+    ZoneId zone;  // of the file
     uint64_t bytes = 0;
   };
   struct File {
@@ -50,16 +50,16 @@ class InputStream {
     int64_t ready_ns = 0;
   };
 
-  // Reads the window behind the last one. False: there is no more of the file.
+  // Starts to read the window behind the last one. Returns false if the file has no more.
   bool StartWindow(DeviceTimes& times, int64_t now_ns, uint64_t& read_bytes);
 
   const Windows windows_;
   std::vector<File> files_;
   uint64_t bytes_ = 0;
-  size_t next_ = 0;              // file
-  uint64_t done_ = 0;            // bytes of it
-  uint64_t asked_ = 0;           // bytes of it, that windows cover
-  std::deque<Pending> pending_;  // windows of it, that are not consumed
+  size_t next_ = 0;              // the file that is read
+  uint64_t done_ = 0;            // bytes of that file that were consumed
+  uint64_t asked_ = 0;           // bytes of that file that windows cover
+  std::deque<Pending> pending_;  // windows of that file that are not consumed
 };
 
 }  // namespace isozone

@@ -21,19 +21,19 @@ namespace isozone {
 
 class LaneWriter {
  public:
-  // `request`: what is the same of all zones that it asks for.
+  // `request` holds what the requests for all of its zones have in common.
   LaneWriter(VirtualZones& zones, EventLoop& loop, const ZoneRequest& request, uint32_t width);
   ~LaneWriter() { Clear(); }
   LaneWriter(const LaneWriter&) = delete;
   LaneWriter& operator=(const LaneWriter&) = delete;
 
-  // For the zones that are taken from now on.
+  // Sets the class of the zones that are taken from now on.
   void SetDataClass(DataClass data);
-  // What a file is, of which nothing is written yet. No lane is left of the one before.
+  // What is known of a file of which nothing is written yet. The lanes of the file before must be gone (Clear).
   struct Expected {
     Cohort cohort = {};
     uint64_t bytes = 0;       // that will be written, roughly; 0: unknown
-    uint64_t unit_bytes = 1;  // of them, that go to a lane at a time
+    uint64_t unit_bytes = 1;  // bytes that go to a lane at a time
     uint32_t width = 1;       // lanes at most, within that of the writer
   };
   void Expect(const Expected& expected);
@@ -44,11 +44,11 @@ class LaneWriter {
     bool for_zone = false;  // it waits for a zone: ask again when zones have changed, too
     FilePlace place = {};   // where the bytes go
   };
-  // Starts to write up to `bytes` of `file`, as much as a lane has room for. kNoSpace.
+  // Starts to write up to `bytes` of `file`, as much as a lane has room for. Fails with kNoSpace.
   Result<Started> Start(uint64_t file, uint64_t bytes, LaneWish wish);
-  // When the last write in flight ends; now, if there is none.
+  // Returns the time at which the last write in flight ends, or now if none is in flight.
   int64_t ends_ns() const;
-  // Gives all zones back. Writes in flight must have ended by now.
+  // Gives all zones back. No write may be in flight.
   void Clear();
 
  private:
@@ -60,14 +60,14 @@ class LaneWriter {
   };
 
   bool MayWiden() const { return lanes_.size() < expected_.width && gate_.MayAsk(lanes_.size()); }
-  // What of all that is expected goes to one more lane, in bytes; 0: unknown.
+  // Returns how many of the bytes that are still expected go to one more lane; 0: unknown.
   uint64_t ExpectedOfLane() const;
   void Settle();
   Started StartIn(size_t index, uint64_t file, uint64_t bytes);
   void Add(const ZoneGrant& grant);
   void Retire(size_t lane);
   bool Widen();
-  // Empty: a lane was opened.
+  // Opens a lane and returns nothing, or returns what to wait for first.
   Result<std::optional<Started>> Open();
   int64_t FirstEnd() const;
 
@@ -79,8 +79,8 @@ class LaneWriter {
   size_t last_ = 0;
   WidenGate gate_;
   std::unique_ptr<ZoneAllocator::Inquiry> inquiry_;  // while it waits for a zone
-  std::vector<LaneView> views_;                      // kept for their memory
-  std::vector<uint32_t> groups_;                     // the same
+  std::vector<LaneView> views_;                      // kept to reuse its memory
+  std::vector<uint32_t> groups_;                     // likewise
 };
 
 }  // namespace isozone

@@ -18,10 +18,11 @@ class LogWriter {
  public:
   explicit LogWriter(SimWorld& world);
 
-  // Takes bytes of the memtable that is being filled, to be written.
+  // Takes bytes of the memtable that is being filled. GoOn writes them, and must have returned true before the next
+  // Take.
   void Take(uint64_t bytes);
-  // Starts to write what was taken. False: some of it has to wait, or is waited for; `actor` is called when it may go
-  // on.
+  // Starts to write what was taken. Returns false if some of that has to wait for a lane or a zone, or if the policy
+  // waits for the device; `actor` is then called when it may go on.
   Result<bool> GoOn(Actor& actor);
 
  private:

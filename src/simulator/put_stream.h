@@ -27,7 +27,7 @@ class PutStream final : public Actor {
  private:
   static constexpr uint64_t kSliceBytes = 512 * kKiB;
 
-  // Whether it may go on; else the actor waits, and one of the stalls grows.
+  // Returns whether a slice may be put now. If not, the actor waits, and one of the stalls grows.
   bool MayPut();
   bool Logs();
   void StallOn(int64_t& stall_ns);
@@ -35,7 +35,7 @@ class PutStream final : public Actor {
   bool IsSlowed() const;
   bool PaysForSlice();
   void EndStall();
-  // Puts a slice. False: there is nothing left.
+  // Puts a slice. Returns false if nothing is left to put.
   bool PutSlice();
   void SealMemtable();
 
@@ -45,7 +45,7 @@ class PutStream final : public Actor {
   const uint64_t memtable_records_;
   const uint64_t slice_records_;
   std::vector<ModelRecord> memtable_;
-  int64_t* stall_ns_ = nullptr;  // that grows while it waits
+  int64_t* stall_ns_ = nullptr;  // the stall that grows while it waits
   int64_t stalled_since_ns_ = 0;
   int64_t pays_since_ns_ = -1;
   bool paced_ = false;

@@ -23,28 +23,28 @@ enum class KeyOrderKind : uint8_t {
   kSequential,  // 0, 1, 2, ..., again and again
   kShuffled,    // each key once, in random order; then again in another order
   kUniform,
-  kZipfian,  // as YCSB's scrambled one, 0.99
+  kZipfian,  // YCSB's scrambled Zipfian distribution with the constant 0.99
   kSkewed,   // hot_percent of the puts go to hot_keys_percent of the keys, which lie anywhere
-  kListed,   // as listed, again and again
+  kListed,   // the records of SimPhase::listed, again and again
 };
 
 // A part of the load.
 struct SimPhase {
   KeyOrderKind order = KeyOrderKind::kSequential;
-  uint64_t bytes = 0;  // that are put; 0: as much as all keys take
+  uint64_t bytes = 0;  // bytes to put; 0: as much as all keys take
   double hot_percent = 70;
   double hot_keys_percent = 30;
-  std::vector<uint32_t> listed = {};  // records, kListed
+  std::vector<uint32_t> listed = {};  // records of kListed
 };
 
-// "sequential", "uniform:3.5T", "70/30:1T", "list:1T" and so on; kInvalidArgument names the known ones. What `list`
-// puts is to be filled in.
+// Parses text such as "sequential", "uniform:3.5T", "70/30:1T" or "list:1T". The caller fills in what `list` puts. The
+// message of kInvalidArgument names the known orders.
 Result<SimPhase> ParseSimPhase(std::string_view text);
 
 struct SimLoad {
   uint64_t data_bytes = 1 * kGiB;     // of all keys, once each
-  uint64_t record_bytes = 64 * kKiB;  // that one record stands for; whole blocks
-  double delete_percent = 0;          // of the puts after the first phase
+  uint64_t record_bytes = 64 * kKiB;  // bytes that one record stands for; whole blocks
+  double delete_percent = 0;          // percentage of the puts after the first phase
   std::vector<SimPhase> phases = {{.order = KeyOrderKind::kSequential}, {.order = KeyOrderKind::kUniform}};
   uint64_t seed = 1;
 
@@ -55,17 +55,18 @@ struct SimLoad {
 struct SimTree {
   LsmLimits limits;  // table_bytes and sweep_bytes included
   uint64_t memtable_bytes = 64 * kMiB;
-  uint32_t memtables = 2;         // that are full and not in level 0 yet, at most
+  uint32_t memtables = 2;         // full ones that are not in level 0 yet, at most
   bool log = true;                // a memtable has a write-ahead log
   uint32_t level0_slowdown = 20;  // files
   uint32_t level0_stop = 36;      // files
-  // Bytes that are to be compacted from which puts are slowed down, and stopped.
+  // How many bytes of compaction debt slow puts down, and how many stop them.
   CompactionDebtLimits pending = {.soft_bytes = 64 * kGiB, .hard_bytes = 256 * kGiB};
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
-  // As Isozone steers a database: `limits` change with what the tree holds and what is free, and flushes wait for room
-  // and debt; `pending` is not used. Empty: as RocksDB keeps a tree in shape, with levels from level 1 down.
+  // Set: the tree is steered as Isozone steers a database. `limits` change with what the tree holds and what is free,
+  // flushes wait for room and debt, and `pending` is not used. Empty: it keeps its shape as RocksDB's does, with levels
+  // from level 1 down.
   std::optional<SteeredShape> steering = {};
   bool settles = false;  // after each memtable, puts wait until nothing is left to flush or to compact
   bool moves = true;     // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
@@ -86,7 +87,7 @@ enum class TableHints : uint8_t {
   kLevel,     // and the level itself, as the listener tells it
   kSteered,   // the level alone: RocksDB hints no lifetime where Isozone steers compaction
 };
-// "none", "lifetime", "level", "steered"; kInvalidArgument names them.
+// Parses "none", "lifetime", "level" or "steered". The message of kInvalidArgument names them.
 Result<TableHints> ParseTableHints(std::string_view text);
 
 struct SimDevice {
@@ -108,7 +109,7 @@ struct SimOptions {
   SimDevice device;
 };
 
-// kInvalidArgument: what is wrong, and what to do.
+// Checks all options. The message of kInvalidArgument says what is wrong, and what to do.
 Status CheckSimOptions(const SimOptions& options);
 
 }  // namespace isozone

@@ -24,16 +24,16 @@
 
 namespace isozone {
 
-// Memtables that are full, until they are tables of level 0. These come in the order in which the memtables were
-// filled, whichever worker is done first.
+// FullMemtables: the memtables that are full, until they are tables of level 0. Workers write them in any order; the
+// tables come to level 0 in the order in which the memtables were filled.
 class FullMemtables {
  public:
   void Add(std::vector<ModelRecord> records) { waiting_.push_back({++last_, std::move(records)}); }
-  // That are not in level 0 yet.
+  // Returns how many full memtables are not in level 0 yet.
   uint64_t count() const { return last_ - installed_; }
-  // The number that the next one gets.
+  // Returns the number that the next full memtable gets.
   uint64_t next() const { return last_ + 1; }
-  // The file of its log.
+  // Returns the number of the log file of memtable `number`.
   static uint64_t LogOf(uint64_t number) { return kLogs | number; }
 
   struct Memtable {
@@ -41,15 +41,16 @@ class FullMemtables {
     std::vector<ModelRecord> records;
   };
   bool any_waits() const { return !waiting_.empty(); }
-  // Empty records: none waits.
+  // Takes the oldest memtable that no worker has taken. It has no records if there is none.
   Memtable Take() {
     if (waiting_.empty()) return {};
     Memtable first = std::move(waiting_.front());
     waiting_.pop_front();
     return first;
   }
+  // Hands over the table that memtable `number` has become.
   void NoteWritten(uint64_t number, LsmFile table) { written_.emplace(number, std::move(table)); }
-  // The next one for level 0, if it is written; it has the number installed().
+  // Takes the table that comes to level 0 next, if it is written. Its memtable has the number installed() afterwards.
   std::optional<LsmFile> TakeWritten() {
     const auto next = written_.find(installed_ + 1);
     if (next == written_.end()) return std::nullopt;
@@ -59,6 +60,7 @@ class FullMemtables {
     return table;
   }
 
+  // Returns the number of the last memtable whose table came to level 0.
   uint64_t installed() const { return installed_; }
 
  private:
@@ -88,12 +90,12 @@ struct SimWorld {
   FullMemtables memtables;
   Bell tree_changed;  // a memtable is full, or level 0 or another level has changed
   uint32_t busy_workers = 0;
-  std::multiset<int64_t> flushes_since_ns;  // when those began that run
-  // Of a tree that is steered: the flush of the next memtable, while it waits.
+  std::multiset<int64_t> flushes_since_ns;  // when each running flush began
+  // The flush that waits in a steered tree: for room, or for less debt.
   struct HeldFlush {
-    uint64_t compacted_before = 0;  // bytes
-    uint64_t compactions = 0;       // that had ended when one was last seen to end
-    int64_t until_ns = 0;
+    uint64_t compacted_before = 0;  // what compactions had written when it began to wait
+    uint64_t compactions = 0;       // how many had ended when FlushGoesFirst last looked
+    int64_t until_ns = 0;           // when it begins in any case
   };
   std::optional<HeldFlush> held_flush;
   struct Compactions {
@@ -109,21 +111,24 @@ struct SimWorld {
   void Fail(const Status& status) {
     if (error.ok()) error = status;
   }
-  // Nothing is flushed or compacted, or left to be.
+  // Returns whether nothing is flushed or compacted, and nothing is left to be.
   bool is_idle() const { return memtables.count() == 0 && busy_workers == 0 && !picker->Pick(model.tree()); }
-  // Of tables that are written for a level.
+  // Returns the class of tables that are written for `level`.
   DataClass ClassOf(int level) const;
-  // Of an output of a compaction: those that are short-lived are one (rocksdb/steering/output_guide.h).
+  // Returns the cohort of an output of a compaction. All short-lived outputs are one cohort, as in
+  // rocksdb/steering/output_guide.h.
   Cohort CohortOf(bool short_lived) const { return short_lived && options.device.t_zone ? kTZone : Cohort(); }
-  // Of a tree that is steered: its limits become those of this moment, and what bears on the next flush or compaction.
+  // If the tree is steered: sets its limits to those that fit what it holds and what is free now.
   void KeepInShape();
+  // Returns what decides whether a flush, or the compaction `next`, has room to begin.
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const;
-  // Whether a flush waits that may begin now.
+  // Returns whether a flush waits that may begin now.
   bool FlushGoesFirst();
+  // Returns the bytes that are empty or dead and not reserved.
   uint64_t FreeBytes() const;
-  // The bytes that go to a lane at a time.
+  // Returns how many bytes of a table go to a lane at a time.
   uint64_t PieceBytes() const;
-  // How compactions read.
+  // Returns in which windows compactions read their inputs.
   InputStream::Windows InputWindows() const;
 };
 

@@ -12,7 +12,7 @@ constexpr uint64_t kEventsBetweenLooks = 4'096;
 
 // All that takes space or ends it.
 uint64_t BytesMoved(const SimReport& report, const MergeModel& model) {
-  return report.put_bytes + report.collection_read_bytes + report.compaction_read_bytes + model.flushed_bytes() +
+  return report.put_bytes + report.gc_read_bytes + report.compaction_read_bytes + model.flushed_bytes() +
          model.compacted_bytes();
 }
 

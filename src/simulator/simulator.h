@@ -25,21 +25,22 @@ namespace isozone {
 
 class Simulator {
  public:
-  // kInvalidArgument: an option is wrong; the message says which, and what to do.
+  // Fails with kInvalidArgument if an option is wrong; the message says which, and what to do.
   static Result<std::unique_ptr<Simulator>> Create(SimOptions options);
 
-  // Called now and then with the bytes that were put and those to be put in all.
+  // Is called now and then with the bytes that were put so far, and those that will be put in all.
   using Progress = std::function<void(uint64_t done, uint64_t total)>;
-  // Puts everything, and waits until nothing is left to compact. To be called once. kNoSpace: the device is full.
+  // Puts everything, and waits until nothing is left to compact. May be called once. Fails with kNoSpace when the
+  // device is full, or when nothing goes on.
   Result<SimReport> Run(const Progress& progress = {});
 
-  // What is there afterwards.
+  // The tree and the zones as Run has left them.
   const MergeModel& model() const { return world_.model; }
   const VirtualZones& zones() const { return *world_.zones; }
 
  private:
   static constexpr uint64_t kSamples = 64;
-  // So much virtual time without any write or put is an end.
+  // Run fails if nothing is written or put for so much virtual time.
   static constexpr int64_t kStandstillNs = 3'600 * kSecondNs;
 
   Simulator(SimOptions options, std::unique_ptr<CompactionPicker> picker, std::shared_ptr<const GcScheme> scheme);
@@ -54,7 +55,7 @@ class Simulator {
   VirtualCollector collector_;
   std::vector<std::unique_ptr<Actor>> workers_;
   std::unique_ptr<PutStream> puts_;
-  uint64_t moved_bytes_ = 0;  // written and put, when that last changed
+  uint64_t moved_bytes_ = 0;  // bytes written, read and put, when that last changed
   int64_t moved_at_ns_ = 0;
 };
 

@@ -120,8 +120,7 @@ TEST(SimulatorTest, WhatIsWrittenIsCountedOnce) {
   EXPECT_GE(report.media_bytes, host_bytes);
   EXPECT_LT(report.media_bytes, host_bytes * 11 / 10);
   EXPECT_NEAR(report.write_amplification(),
-              report.compaction_amplification() * report.collection_amplification() * report.device_amplification(),
-              1e-9);
+              report.compaction_amplification() * report.gc_amplification() * report.device_amplification(), 1e-9);
   uint32_t zones = 0;
   for (const uint32_t tenth : report.end.zones) zones += tenth;
   EXPECT_EQ(zones, report.end.zones_in_use);

@@ -31,9 +31,10 @@ class TableJob {
  public:
   TableJob(SimWorld& world, const ZoneRequest& request);
 
-  // A job that is done.
+  // Begins the next job. The one before must be done.
   void Begin(std::vector<TableOutput> outputs, std::vector<InputStream> inputs);
-  // Goes on. True: all is written. False: `actor` will be called when there is more to do.
+  // Goes on with the job. Returns true when everything is written. Otherwise `actor` is called when there is more to
+  // do.
   Result<bool> Proceed(Actor& actor);
 
  private:
@@ -42,12 +43,14 @@ class TableJob {
   void Open();
   LaneWriter::Expected ExpectedOf(const TableOutput& output) const;
   void Prepare();
-  // False: it waits.
+  // Starts to write the piece that is ready. Returns false if it has to wait.
   Result<bool> Write(Actor& actor);
-  // Whether that is in the future; the actor is called then.
+  // Returns whether `time_ns` is in the future. If so, `actor` is called then.
   bool WaitUntil(int64_t time_ns, Actor& actor);
-  // Each returns the time at which that is read.
+  // Reads the inputs of the next `output_bytes`, or all inputs if there are no outputs. Returns the time at which they
+  // are read.
   int64_t ReadFor(uint64_t output_bytes);
+  // Reads the end of the table that was written. Returns the time at which it is read.
   int64_t ReadTail();
 
   SimWorld& world_;
@@ -57,11 +60,11 @@ class TableJob {
   uint64_t input_bytes_ = 0;
   uint64_t output_bytes_ = 0;
   Step step_ = Step::kOpen;
-  size_t next_ = 0;       // output
-  uint64_t left_ = 0;     // bytes of it
+  size_t next_ = 0;       // index of the output that is written
+  uint64_t left_ = 0;     // bytes of that output that are left
   uint64_t piece_ = 0;    // bytes that were merged and are not written yet
-  int64_t ready_ns_ = 0;  // when they are merged; before a table, when the one before is open
-  ZoneId last_zone_{0};   // that was written to
+  int64_t ready_ns_ = 0;  // when the piece is merged; before a table, when the one before is open
+  ZoneId last_zone_{0};   // the zone that was written to last
   int64_t waits_since_ns_ = -1;
 };
 

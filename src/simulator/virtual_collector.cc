@@ -190,7 +190,7 @@ std::optional<VirtualCollector::Window> VirtualCollector::StartReading() {
       victim.segments.pop_front();
       ++segments;
       more = true;
-      world_.report.collection_read_bytes += segment.read_bytes;
+      world_.report.gc_read_bytes += segment.read_bytes;
       const int64_t ends_ns = world_.times.Read(world_.loop.now_ns(), victim.zone.zone, segment.read_bytes);
       window.read_ns = std::max(window.read_ns, ends_ns);
       window.copies.insert(window.copies.end(), segment.copies.begin(), segment.copies.end());
@@ -275,7 +275,7 @@ bool VirtualCollector::Write() {
   int64_t verified_ns = world_.loop.now_ns();
   for (const FilePlace& place : written_) {
     verified_ns = std::max(verified_ns, world_.times.Read(world_.loop.now_ns(), place.zone, place.length));
-    world_.report.collection_read_bytes += place.length;
+    world_.report.gc_read_bytes += place.length;
   }
   window_->read_ns = verified_ns;
   mode_ = Mode::kVerifying;

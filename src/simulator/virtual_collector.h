@@ -27,18 +27,18 @@ namespace isozone {
 
 class VirtualCollector final : public Actor {
  public:
-  // `world.zones` need not be there before Start.
+  // `world.zones` may be null until Start.
   VirtualCollector(SimWorld& world, std::shared_ptr<const GcScheme> scheme);
   void Start();
   void Proceed() override;
-  // See CollectorState.
+  // See CollectorState::Wake and CollectorState::Hurry.
   void Wake();
   void Hurry();
 
  private:
-  // What a run of bytes of a victim becomes.
+  // A run of bytes of a victim, and the class that its copy gets.
   struct Copy {
-    size_t victim = 0;  // its index
+    size_t victim = 0;  // index of the victim
     uint64_t file = 0;
     FilePlace from;
     DataClass data;
@@ -49,7 +49,7 @@ class VirtualCollector final : public Actor {
   };
   struct Victim {
     GcCandidate zone;
-    std::deque<Segment> segments = {};  // that were not read yet
+    std::deque<Segment> segments = {};  // those that are not read yet
     struct Moved {
       uint64_t file = 0;
       FilePlace from;
@@ -63,7 +63,7 @@ class VirtualCollector final : public Actor {
   };
   enum class Mode : uint8_t { kBetweenRounds, kInRound, kReading, kWriting, kVerifying };
 
-  // Each returns false where the actor waits.
+  // One step of a mode. Each returns false if the actor waits.
   bool BetweenRounds();
   bool InRound();
   bool Read();
@@ -74,7 +74,7 @@ class VirtualCollector final : public Actor {
   void BeginBatch(std::span<const ZoneId> zones);
   void Plan(Victim& victim, size_t index);
   std::optional<Window> StartReading();
-  // Starts what a lane takes of `copy`. False: it waits. kNoSpace.
+  // Starts to write as much of `copy` as one lane takes. Returns false if it has to wait. Fails with kNoSpace.
   Result<bool> StartCopy(Copy& copy);
   void TakeWriter(DataClass data);
   void GoOn();
@@ -90,19 +90,19 @@ class VirtualCollector final : public Actor {
   CollectorState state_;
   Mode mode_ = Mode::kBetweenRounds;
 
-  // Of the batch under way.
+  // The batch under way.
   std::vector<Victim> victims_;
   std::vector<ZoneId> skipped_;
   std::optional<Window> window_;
   std::optional<Window> ahead_;
-  std::vector<FilePlace> written_;  // of the window, to be read back
+  std::vector<FilePlace> written_;  // places of the window, to be read back
   size_t next_copy_ = 0;
   bool settled_ = false;
   bool error_ = false;
   uint64_t reclaimed_ = 0;
 
-  std::unique_ptr<LaneWriter> writer_;  // of the round under way
-  DataClass data_;                      // that it writes
+  std::unique_ptr<LaneWriter> writer_;  // the writer of the round under way
+  DataClass data_;                      // the class that it writes
 };
 
 }  // namespace isozone

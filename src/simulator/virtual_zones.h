@@ -36,7 +36,7 @@ struct ZonePiece {
   uint64_t end() const { return offset + length; }
 };
 
-// A run of bytes of a file: where it lies. The order of the runs in the file is not kept.
+// Where a run of bytes of a file lies. The order of the runs in the file is not kept.
 struct FilePlace {
   ZoneId zone;
   uint64_t offset = 0;  // bytes from the start of the zone
@@ -54,30 +54,32 @@ class VirtualZones final : public Actor {
     std::string policy;
     DeviceGeometry geometry;
     uint32_t stripe_width = 1;
-    // A writer waits for space, or is held up until the collector has written more.
+    // Are called when a writer waits for space, and when users wait until the collector has written more.
     std::function<void()> want_space;
     std::function<void()> want_pace;
     bool collects = false;  // there is a collector that writers may wait for
   };
-  // kInvalidArgument: an unknown policy, or too few zones.
+  // Fails with kInvalidArgument if the policy is unknown or there are too few zones.
   static Result<std::unique_ptr<VirtualZones>> Create(EventLoop& loop, DeviceTimes& times, Options options);
 
   // --- Writing ---
+  // A zone, or the time at which to ask again; kNever: only when `changed` rings.
   struct Answer {
     std::optional<ZoneGrant> grant;
     int64_t until_ns = EventLoop::kNever;
   };
-  // kNoSpace: nothing can help.
+  // Asks the allocator, and executes its answers until a zone is granted or must be waited for. Fails with kNoSpace if
+  // nothing can help.
   Result<Answer> Grant(ZoneAllocator::Inquiry& inquiry);
   std::optional<ZoneGrant> Widen(const ZoneRequest& request) { return allocator_.Widen(request); }
-  // Starts to write at the write pointer of `grant`, and moves that. Empty: the lease was taken away. Else the time at
-  // which the write ends.
+  // Starts to write at the write pointer of `grant`, and advances it. Returns the time at which the write ends, or
+  // nothing if the lease was taken away.
   std::optional<int64_t> BeginWrite(ZoneGrant& grant, uint64_t file, uint64_t bytes);
-  // Ends what has ended by now: for those who are called before this is.
+  // Ends all commands that are due by now. Actors that may be called before this one call it first.
   void CatchUp();
   void Release(const ZoneGrant& grant);
 
-  // A user waits for WritePace.
+  // Must be called when a user begins to wait for WritePace.
   void NotePaced() {
     if (allocator_.collection().CollectorIsAwaited()) options_.want_pace();
   }
@@ -86,16 +88,16 @@ class VirtualZones final : public Actor {
   void AddFile(uint64_t file, DataClass data) { files_[file].data = data; }
   const StoredFile& file(uint64_t file) const { return files_.at(file); }
   void RemoveFile(uint64_t file);
-  // By offset.
+  // Returns the pieces of `zone` by offset.
   std::span<const ZonePiece> pieces(ZoneId zone) const { return pieces_[zone.value()]; }
   bool has_file(uint64_t file) const { return files_.contains(file); }
-  // Takes back what a file has at a place, within one piece, since it lies elsewhere. Nothing where it has nothing
-  // there.
+  // Takes `place`, which lies within one piece, away from `file`, whose data there now lies elsewhere. Does nothing if
+  // the file has nothing there.
   void Remove(uint64_t file, const FilePlace& place);
 
-  // Something that a writer may wait for has changed.
+  // Rings when something changes that a writer may wait for.
   Bell& changed() { return changed_; }
-  // Something is dead, or free, or asked for: what is due is done, when the others who act now are done.
+  // Says that something is dead, free or asked for. What is due is done after the actors that are due now.
   void NoteWork() {
     work_is_due_ = true;
     loop_.CallAt(loop_.now_ns(), *this);
@@ -108,15 +110,15 @@ class VirtualZones final : public Actor {
   bool parallel() const { return parallel_; }
 
  private:
-  // What the device does: a reset, a finish, or a write.
+  // A reset, a finish or a write of the device.
   struct Command {
     int64_t ends_ns = 0;
     uint64_t order = 0;
     ZoneId zone;
     DeviceOp op = DeviceOp::kReset;
-    std::shared_ptr<LeaseState> lease = {};       // of a write
-    uint64_t bytes = 0;                           // the same
-    bool operator<(const Command& other) const {  // the first one is on top
+    std::shared_ptr<LeaseState> lease = {};       // the lease of a write
+    uint64_t bytes = 0;                           // the bytes of a write
+    bool operator<(const Command& other) const {  // so that the first one is on top
       return ends_ns != other.ends_ns ? ends_ns > other.ends_ns : order > other.order;
     }
   };
@@ -127,7 +129,7 @@ class VirtualZones final : public Actor {
   void Execute(const std::vector<ZoneCommands>& commands);
   void Start(Command command);
   void End(const Command& command);
-  // The index of the piece of `file` that holds `offset`; the number of pieces if there is none.
+  // Returns the index of the piece of `file` that holds `offset`, or the number of pieces if there is none.
   size_t FindPiece(ZoneId zone, uint64_t file, uint64_t offset) const;
   void CutPiece(ZoneId zone, size_t index, uint64_t offset, uint64_t length);
 

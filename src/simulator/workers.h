@@ -22,7 +22,7 @@ class FlushWorker final : public Actor {
 
  private:
   bool Begin();
-  // Whether a tree that is steered lets the next memtable be flushed.
+  // Returns whether the next memtable may be flushed. In a steered tree it may have to wait.
   bool MayBegin();
   void End();
 
@@ -48,7 +48,7 @@ class CompactionWorker final : public Actor {
   TableJob job_;
   bool busy_ = false;
   CompactionJob running_ = 0;
-  uint64_t input_bytes_ = 0;  // of the compaction that runs
+  uint64_t input_bytes_ = 0;  // bytes of the inputs of the compaction that runs
   std::vector<LsmFile> outputs_;
 };
 

@@ -19,12 +19,12 @@ class Workload {
  public:
   explicit Workload(const SimLoad& load);
 
-  // False: everything has been put.
+  // Gets the next record. Returns false if everything has been put.
   bool Next(ModelRecord& record);
-  // Of all phases.
+  // Returns the number of records of all phases.
   uint64_t total_records() const { return total_; }
   uint64_t done_records() const { return puts_; }
-  // Distinct ones that are there now: put, and not deleted.
+  // Returns the number of distinct records that were put and not deleted since.
   uint64_t live_records() const { return live_; }
 
  private:
@@ -43,8 +43,8 @@ class Workload {
   uint64_t done_in_phase_ = 0;
   uint32_t puts_ = 0;
   uint64_t live_ = 0;
-  std::vector<bool> exists_;        // by record
-  std::vector<uint32_t> permuted_;  // of a shuffled phase
+  std::vector<bool> exists_;        // by number of record
+  std::vector<uint32_t> permuted_;  // the permutation of a shuffled phase
 };
 
 }  // namespace isozone

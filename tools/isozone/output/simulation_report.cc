@@ -58,9 +58,9 @@ void PrintWritten(const SimReport& report, Console& console) {
   facts.Add("GC", fmt::format("{}; {} zones, {} in vain",
                               WrittenText(report.copied_bytes + report.dropped_bytes, report.put_bytes),
                               report.collected_zones, FormatSize(report.dropped_bytes)));
-  facts.Add("Amplification", fmt::format("{:.2f} = compaction {:.2f} x GC {:.2f} x device {:.2f}",
-                                         report.write_amplification(), report.compaction_amplification(),
-                                         report.collection_amplification(), report.device_amplification()));
+  facts.Add("Amplification",
+            fmt::format("{:.2f} = compaction {:.2f} x GC {:.2f} x device {:.2f}", report.write_amplification(),
+                        report.compaction_amplification(), report.gc_amplification(), report.device_amplification()));
   facts.Print(console);
 }
 
@@ -156,10 +156,10 @@ Json SimulationJson(const SimOptions& options, const SimReport& report) {
             {"dropped", report.dropped_bytes},
             {"media", report.media_bytes},
             {"dummy", report.dummy_bytes}}},
-          {"read_bytes", {{"compaction", report.compaction_read_bytes}, {"collection", report.collection_read_bytes}}},
+          {"read_bytes", {{"compaction", report.compaction_read_bytes}, {"collection", report.gc_read_bytes}}},
           {"write_amplification",
            {{"compaction", report.compaction_amplification()},
-            {"collection", report.collection_amplification()},
+            {"collection", report.gc_amplification()},
             {"device", report.device_amplification()},
             {"total", report.write_amplification()}}},
           {"space_amplification",
