@@ -11,7 +11,7 @@
 
 namespace isozone {
 
-// Of an emulated device.
+// What an emulated device says.
 struct EmulationDescription {
   std::string profile_text;         // the profile that the device was made with (device/emulated/nand/profile.h)
   bool timing = false;              // whether it takes the time that the profile says; if not, it is as fast as memory
@@ -19,21 +19,21 @@ struct EmulationDescription {
   Histogram::Snapshot lateness_ns;  // how late completions were; empty without timing
 };
 
-// Of a device of the kernel.
+// What a device of the kernel says.
 struct KernelDeviceDescription {
   std::string path;            // opens this device once more, also where its name has come to name another one
   std::string model;           // as sysfs has it
   std::string scheduler;       // the I/O scheduler; empty if there is none
   std::string transfer_path;   // how transfers reach the kernel: "io_uring", ...
   std::string durable_writes;  // what makes a write durable (DurableWritesName)
-  // Zones that Isozone does not use, since they are conventional or have less capacity; and those it uses in part.
+  // Zones that Isozone leaves alone, since they are conventional or have less capacity; and zones that it uses in part.
   uint32_t conventional_zones = 0;
   uint32_t small_zones = 0;
   uint32_t large_zones = 0;
   std::vector<uint64_t> zone_positions;  // where each zone that Isozone uses begins on the device, in bytes; by ZoneId
 };
 
-// Each part is set by the devices that have it.
+// A device sets the parts that it has.
 struct DeviceDescription {
   std::optional<EmulationDescription> emulation;
   std::optional<KernelDeviceDescription> kernel;

@@ -24,14 +24,14 @@ enum class OpenMode : uint8_t {
   kReadOnly,   // beside a writer and other readers
 };
 
-// kNotFound if there is no image or device; kCorruption if it is truncated or not an image; kNotSupported for another
-// version, an unknown scheme, or a device without zones; kBusy; kPermissionDenied. The message of each is one line that
-// says what to do.
+// Opens the device. kNotFound if there is no image or device; kCorruption if it is truncated or not an image;
+// kNotSupported for another version, an unknown scheme, or a device without zones; kBusy; kPermissionDenied. The
+// message of each is one line that says what to do.
 Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode);
 
 enum class UnusableImage : uint8_t {
-  kKeep,     // an error
-  kReplace,  // on a block device only: what is damaged, or of another version, is lost
+  kKeep,     // the call fails
+  kReplace,  // on a block device only: an image that is damaged, or of another version, is overwritten and lost
 };
 
 // Creates the device that `uri` describes, if its scheme allows that: a new image file with the profile and geometry in

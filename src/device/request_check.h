@@ -10,7 +10,7 @@ constexpr bool IsTransfer(DeviceOp op) {
   return op == DeviceOp::kRead || op == DeviceOp::kWrite || op == DeviceOp::kAppend;
 }
 
-// kSuccess, or the status with which `request` completes without having been started.
+// Returns kSuccess, or the status with which `request` completes without having been started.
 DeviceStatus CheckRequest(const DeviceGeometry& geometry, bool read_only, const DeviceRequest& request);
 
 }  // namespace isozone

@@ -51,9 +51,9 @@ enum class ZoneState : uint8_t {
 };
 // Returns the name of a state: "empty", "implicitly-open", ...
 std::string_view ZoneStateName(ZoneState state);
-// Whether a zone in this state is open, and so holds an open resource.
+// Returns whether a zone in this state is open, and so holds an open resource.
 constexpr bool IsOpen(ZoneState s) { return s == ZoneState::kImplicitlyOpen || s == ZoneState::kExplicitlyOpen; }
-// Whether a zone in this state holds an active resource (ZNS 2.1.1.3).
+// Returns whether a zone in this state holds an active resource (ZNS 2.1.1.3).
 constexpr bool IsActive(ZoneState s) { return IsOpen(s) || s == ZoneState::kClosed; }
 
 // How a request has ended: (status code type << 8) | status code, as NVMe prints it.
@@ -78,8 +78,8 @@ enum class DeviceStatus : uint16_t {
 };
 // Returns NVMe's name of a status, with its number: "Zone Invalid Write (1BCh)".
 std::string_view DeviceStatusName(DeviceStatus status);
-// Whether a write was not begun for lack of active or open zones or of room: neither the zone nor the data is at fault,
-// and the zone is as it was.
+// Returns whether a write was not begun for lack of active or open zones or of room. Neither the zone nor the data is
+// at fault then, and the zone is as it was.
 constexpr bool IsForLack(DeviceStatus status) {
   return status == DeviceStatus::kTooManyActiveZones || status == DeviceStatus::kTooManyOpenZones ||
          status == DeviceStatus::kCapacityExceeded;
@@ -137,7 +137,8 @@ struct DeviceRequest {
   DeviceOffset written_at;  // kAppend: where the data went
 };
 
-// What the device did since it was created (not since it was opened): the part of SMART that Isozone needs.
+// What the device did since it was created, or, if it does not tell that, since it was opened: the part of SMART that
+// Isozone needs.
 struct DeviceCounters {
   uint64_t host_bytes_read = 0;
   uint64_t host_bytes_written = 0;   // writes and appends

@@ -33,16 +33,16 @@ namespace isozone {
 
 class CompletionTimer {
  public:
-  // Called on the timer's thread, without its lock, with the tickets that are due and the bytes programmed so far.
+  // Is called on the timer's thread, without its lock, with the tickets that are due and the bytes programmed so far.
   using Complete = std::function<void(std::span<const uint64_t> tickets, const MediaCounts& media)>;
 
-  // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time. Follow with Start.
+  // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time. Start must follow.
   CompletionTimer(std::unique_ptr<CommandModel> model, double speed, Complete complete);
   ~CompletionTimer();
   CompletionTimer(const CompletionTimer&) = delete;
   CompletionTimer& operator=(const CompletionTimer&) = delete;
 
-  // Starts the thread. kIoError: there is none.
+  // Starts the thread. Fails with kIoError if the system has none.
   Status Start();
 
   // Starts a command that arrived at `arrived_ns` (MonotonicNs(), not after now). What the host has spent on it since,
@@ -72,7 +72,7 @@ class CompletionTimer {
   void SleepBefore(int64_t due_ns) ISOZONE_REQUIRES(mu_);
   // Moves the commands that are due at `now_ns` to `ready`.
   void Collect(int64_t now_ns, std::vector<Due>& ready) ISOZONE_REQUIRES(mu_);
-  // The earliest real time at which a command can complete.
+  // Returns the earliest real time at which a command can complete.
   int64_t NextDue() const ISOZONE_REQUIRES(mu_);
   int64_t ToModel(int64_t real_ns) const;
   int64_t ToReal(int64_t model_ns) const;

@@ -29,15 +29,15 @@ struct ConventionalOptions {
   double age = 0;      // see ConventionalModel::Age; 0: fresh from the factory
   uint64_t age_seed = 1;
 
-  // All options, in one line, for comparison.
+  // Returns all options in one line, for comparison.
   std::string ToString() const;
 };
 
-// profile= (conventional if absent), size= (8G), timing=, speed=, age= (0 to 100), age_seed=. kInvalidArgument for a
-// zoned profile, or a size that the profile cannot be scaled to. The FTL takes 2.2 MiB of memory for each GiB.
+// Takes profile= (conventional if absent), size= (8G), timing=, speed=, age= (0 to 100) and age_seed=. kInvalidArgument
+// for a zoned profile, or a size that the profile cannot be scaled to. The FTL takes 2.2 MiB of memory for each GiB.
 Result<ConventionalOptions> TakeConventionalOptions(UriOptions& options);
 
-// Counts the bytes in flight to or from a device.
+// BytesInFlight: counts the commands and the bytes in flight to or from a device.
 class BytesInFlight {
  public:
   void Begin(uint64_t bytes);
@@ -64,13 +64,13 @@ struct ConventionalStats {
 
 class ConventionalDevice {
  public:
-  // Ages the device, which takes some 0.05 s for each GiB that is overwritten. Follow with Start.
+  // Ages the device, which takes some 0.05 s for each GiB that is overwritten. Start must follow.
   explicit ConventionalDevice(const ConventionalOptions& options);
   ~ConventionalDevice();
   ConventionalDevice(const ConventionalDevice&) = delete;
   ConventionalDevice& operator=(const ConventionalDevice&) = delete;
 
-  // kIoError: there is no thread for the time of the device.
+  // Starts the thread of the timer, if there is one. Fails with kIoError if the system has none.
   Status Start() { return timer_ ? timer_->Start() : Status::Ok(); }
 
   uint64_t capacity() const { return capacity_; }      // bytes

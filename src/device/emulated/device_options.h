@@ -43,10 +43,10 @@ struct GeometryWishes {
 };
 Result<GeometryWishes> TakeGeometryWishes(UriOptions& options);
 
-// The profile of a new device: small-zone if none is given. A zone size without a capacity scales the capacity, and an
-// active limit without an open limit lowers the open limit to it.
+// Returns the profile of a new device: small-zone if none is given. A zone size without a capacity scales the capacity,
+// and an active limit without an open limit lowers the open limit to it.
 Result<Profile> ResolveProfile(const GeometryWishes& wishes);
-// kInvalidArgument, with both values, if `image` does not have a value that was asked for.
+// Fails with kInvalidArgument, which has both values, if `image` does not have a value that was asked for.
 Status CheckWishes(const GeometryWishes& wishes, const ImageInfo& image);
 
 DeviceGeometry GeometryOf(const Profile& profile);

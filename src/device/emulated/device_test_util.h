@@ -28,7 +28,7 @@ inline DeviceGeometry SmallGeometry() {
           .optimal_write = kTestBlock};
 }
 
-// `blocks` blocks, each filled with a pattern that depends on `tag` and on its index, counted from `first`.
+// Returns `blocks` blocks, each filled with a pattern that depends on `tag` and on its index, counted from `first`.
 inline std::vector<std::byte> Pattern(uint64_t tag, uint64_t first, uint64_t blocks) {
   std::vector<std::byte> data(blocks * kTestBlock);
   for (uint64_t block = 0; block < blocks; ++block) {
@@ -49,14 +49,14 @@ class Host {
   DeviceStatus Write(uint32_t zone, uint64_t block, std::vector<std::byte> data, bool fua = false) {
     return Run(DeviceOp::kWrite, zone, block, data, fua);
   }
-  // appended_at() then says where the data went, in blocks from the start of the zone.
+  // Sets appended_at() to where the data went, in blocks from the start of the zone.
   DeviceStatus Append(uint32_t zone, std::vector<std::byte> data, bool fua = false) {
     return Run(DeviceOp::kAppend, zone, 0, data, fua);
   }
   DeviceStatus Read(uint32_t zone, uint64_t block, std::vector<std::byte>& data) {
     return Run(DeviceOp::kRead, zone, block, data, false);
   }
-  // The blocks that were read; empty if the read failed.
+  // Returns the blocks that were read; empty if the read failed.
   std::vector<std::byte> Read(uint32_t zone, uint64_t block, uint64_t blocks) {
     std::vector<std::byte> data(blocks * kTestBlock, std::byte{0xAA});
     if (Read(zone, block, data) != DeviceStatus::kSuccess) data.clear();

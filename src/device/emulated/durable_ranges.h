@@ -34,7 +34,7 @@ void MakeRangeDurable(ZoneEntry& entry, uint64_t block_size, ZoneRange range);
 // Sets that the zone holds `end` bytes, all of them durable.
 void ResetDurable(ZoneEntry& entry, uint64_t end);
 
-// The ranges behind the prefix, in order. Adjacent ranges may be reported as two.
+// Returns the ranges behind the prefix, in order. Adjacent ranges may be reported as two.
 std::vector<ZoneRange> DurableBeyond(const ZoneEntry& entry, uint64_t block_size);
 
 }  // namespace isozone

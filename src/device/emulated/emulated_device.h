@@ -55,7 +55,7 @@ class EmulatedDevice final : public ZonedDevice {
   // Creates the image of a device as `profile` describes it, which remembers the timing and the sync of `remembered`.
   static Status CreateImage(const std::string& path, const Profile& profile, const EmulatedOptions& remembered = {});
   static Result<MemoryImage> CreateInMemory(const Profile& profile);
-  // An image without a timing model. It can be opened only with timing off.
+  // Makes an image without a timing model, which can be opened only with timing off.
   static Result<MemoryImage> CreateInMemory(const DeviceGeometry& geometry);
 
   static Result<std::unique_ptr<EmulatedDevice>> Open(const std::string& path, OpenMode mode,
@@ -67,13 +67,13 @@ class EmulatedDevice final : public ZonedDevice {
   bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
   void Submit(DeviceRequest& request) override;
   Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
-  // Reads through a read-only open are not counted.
+  // Counts what writers do. What a read-only device reads is not counted.
   DeviceCounters counters() const override;
   DeviceDescription description() const override;
 
   const ImageInfo& image_info() const { return image_->info(); }
   bool timing() const { return timing_; }
-  // The first error of the host that the device met; OK if none.
+  // Returns the first error of the host that the device met; OK if there was none.
   Status host_error() const;
 
   // Faults on demand, for devices that are open for writing.
@@ -81,7 +81,7 @@ class EmulatedDevice final : public ZonedDevice {
   void FailNext(DeviceOp op, ZoneId zone, DeviceStatus status) { faults_.FailNext(op, zone, status); }
   // `state` is kReadOnly or kOffline.
   void SetZoneState(ZoneId zone, ZoneState state);
-  // From now on another user holds `zones` open zones, of those that the device allows.
+  // Lets another user hold `zones` open zones, of those that the device allows.
   void SetForeignActive(uint32_t zones);
   void CutPower();
   void CutPowerAfter(uint64_t commands) { faults_.CutPowerAfter(commands); }
@@ -113,23 +113,23 @@ class EmulatedDevice final : public ZonedDevice {
     std::vector<DurablePoint> flushed;  // kFlush: the writes that had completed before it
   };
 
-  // `profile`: none if the image has none.
+  // `profile` is empty if the image has none.
   EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image, std::optional<Profile> profile,
                  const EmulatedOptions& options);
-  // For a writer: corrects the table after the last writer, or after a crash of its host.
+  // Corrects the table after the last writer, or after a crash of its host. For a writer.
   void Recover();
   // `model` is null with timing off.
   Status StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes);
 
-  // The first half. kSuccess: the command takes its time and is settled. Otherwise it completes at once with this
-  // status.
+  // The first half of a command. If it returns kSuccess, the command takes its time and is settled; otherwise the
+  // command completes at once with this status.
   DeviceStatus Start(Command& command, int64_t& delay_ns);
   DeviceStatus StartFaulty(Command& command, const FaultInjector::Verdict& verdict);
   DeviceStatus StartOp(Command& command, uint64_t length);
   DeviceStatus Read(const DeviceRequest& request);
   DeviceStatus StartWrite(Command& command, uint64_t length);
   DeviceStatus BeginWrite(const DeviceRequest& request) ISOZONE_REQUIRES(state_mu_);
-  // `at`: bytes in the zone.
+  // Undoes a write that could not be stored at `at`, in bytes from the start of the zone.
   DeviceStatus AbandonWrite(ZoneId zone, uint64_t at, const Status& cause) ISOZONE_EXCLUDES(state_mu_);
   DeviceStatus EndWrite(Command& command, ZoneId zone, uint64_t length);
   DeviceStatus StartFlush(Command& command);
@@ -146,19 +146,20 @@ class EmulatedDevice final : public ZonedDevice {
   DeviceStatus ExecuteZoneCommand(DeviceOp op, ZoneId zone) ISOZONE_REQUIRES(state_mu_);
   void MakeDurable(std::span<const DurablePoint> points) ISOZONE_REQUIRES(state_mu_);
   void CountMedia(const MediaCounts& since_open);
-  // Without timing: a finish or reset pads a zone, from what is written up to `end`.
+  // Counts the bytes from `written` to `end`, with which a finish or reset pads a zone. Does nothing with timing, which
+  // counts them itself.
   void CountPadding(uint64_t written, uint64_t end);
   void OnTimer(std::span<const uint64_t> tickets, const MediaCounts& media);
   void Complete(const Command& command, DeviceStatus status);
 
-  // Power fails. `torn`, if not null, is in flight as well, but not with the timer; it is not completed here.
+  // Cuts the power. `torn`, if not null, is in flight as well, but not with the timer; it is not completed here.
   void LosePower(const Command* torn);
   void LoseInFlight(const Command& command) ISOZONE_REQUIRES(state_mu_);
   // Loses what is not durable in the zone: all of it with `all`, otherwise a random part. Adds the ranges that are lost
   // below the write pointer to `lost`.
   void LoseUnflushed(ZoneId zone, bool all, std::vector<std::pair<ZoneId, ZoneRange>>& lost)
       ISOZONE_REQUIRES(state_mu_);
-  // How many of `bytes` in the cache survive.
+  // Returns how many of `bytes` in the cache survive.
   uint64_t SurvivorsOf(uint64_t bytes);
   void ZeroLost(std::span<const std::pair<ZoneId, ZoneRange>> lost);
   void ReclaimBlocks(ZoneId zone);
@@ -185,7 +186,8 @@ class EmulatedDevice final : public ZonedDevice {
   mutable Mutex state_mu_;
   ZoneStateMachine machine_ ISOZONE_GUARDED_BY(state_mu_);
   std::vector<Progress> progress_ ISOZONE_GUARDED_BY(state_mu_);  // by zone
-  std::vector<ZoneId> unflushed_ ISOZONE_GUARDED_BY(state_mu_);   // includes every zone with durable < written
+  std::vector<ZoneId> unflushed_
+      ISOZONE_GUARDED_BY(state_mu_);  // the zones whose Progress says unflushed, among them all with durable < written
   std::unordered_map<uint64_t, Command> in_flight_ ISOZONE_GUARDED_BY(state_mu_);  // by ticket; only with a timer
   uint64_t next_ticket_ ISOZONE_GUARDED_BY(state_mu_) = 0;
   mutable Mutex error_mu_;

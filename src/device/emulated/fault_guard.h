@@ -27,7 +27,7 @@ class FaultGuard {
   FaultGuard(const FaultGuard&) = delete;
   FaultGuard& operator=(const FaultGuard&) = delete;
 
-  // Whether some of the mapping reads as zeros instead of its data. Never goes back to false.
+  // Returns whether some of the mapping reads as zeros instead of its data. Never goes back to false.
   bool faulted() const;
 
  private:

@@ -2,7 +2,7 @@
 //
 //   read error       a read fails with Unrecovered Read Error, and one block of its range is bad from then on:
 //                    every read of that block fails until its zone is reset
-//   write error      a write or append fails with Write Fault; a random number of its blocks, not all, is stored
+//   write error      a write or append fails with Write Fault; a random number of its blocks, none to all, is stored
 //   zone read-only   a write, append or reset finds that its zone has turned read-only, or offline, and fails so
 //   latency spike    a command takes fault_latency_spike_us longer
 //   power cut        see EmulatedDevice
@@ -26,7 +26,7 @@
 
 namespace isozone {
 
-// URI keys: the name of each field after "fault_". Probabilities are per command, 0..1.
+// The keys in a URI are the names of the fields, with "fault_" in front. Probabilities are per command, 0..1.
 struct FaultPlan {
   std::optional<uint64_t> seed;  // random if absent
   double read_error = 0;
@@ -37,7 +37,7 @@ struct FaultPlan {
   uint64_t latency_spike_us = 10'000;
   std::optional<uint64_t> power_cut_after;  // commands before the one in which power fails
 
-  // Whether any fault is planned.
+  // Returns whether any fault is planned.
   bool any() const;
 };
 
@@ -56,7 +56,7 @@ class FaultInjector {
     int64_t delay_ns = 0;                          // how much longer the command takes
     bool power_fails = false;                      // power fails while the command is in flight
 
-    // Whether there is more to do than to delay the command.
+    // Returns whether there is more to do than to delay the command.
     bool any() const { return status != DeviceStatus::kSuccess || zone_turns || power_fails; }
   };
   // Decides what happens to `request`, which is valid and about to start. Cheap if no fault is planned.
@@ -65,15 +65,15 @@ class FaultInjector {
     return JudgeArmed(geometry, request);
   }
 
-  // The next `op` on `zone` (on any zone for kFlush) fails with `status`. Several calls queue up. A read or write that
-  // fails in this way has no other effect.
+  // Makes the next `op` on `zone` (on any zone for kFlush) fail with `status`. Several calls queue up. A read or write
+  // that fails in this way has no other effect.
   void FailNext(DeviceOp op, ZoneId zone, DeviceStatus status);
-  // Power fails in the command after the next `commands` commands.
+  // Makes power fail in the command after the next `commands` commands.
   void CutPowerAfter(uint64_t commands);
-  // A reset makes the blocks of a zone good again.
+  // Makes the blocks of a zone good again, as a reset does.
   void ForgetBadBlocks(ZoneId zone);
 
-  // Uniform in [0, bound). For the outcomes of faults that the device decides.
+  // Returns a number in [0, bound), for the outcomes of faults that the device decides.
   uint64_t Below(uint64_t bound);
 
  private:

@@ -51,36 +51,37 @@ class ImageFile {
   // On a block device it replaces whatever is there; one that is interrupted leaves no image. kInvalidArgument if the
   // device is too small.
   static Status Create(const std::string& path, const ImageInfo& info);
-  // kNotFound if there is no file, or a block device that carries no image. kIoError if what a failed sync may have
-  // lost cannot be written again.
+  // Opens the image at `path`. kNotFound if there is no file, or a block device that carries no image. kIoError if what
+  // a failed sync may have lost cannot be written again.
   static Result<std::unique_ptr<ImageFile>> Open(const std::string& path, OpenMode mode);
-  // Whether the block device at `path` carries an image that could not be opened, as `opened` says, and never will be.
+  // Returns whether the block device at `path` carries an image that could not be opened, as `opened` says, and never
+  // will be.
   static bool IsUnusable(const std::string& path, const Status& opened);
-  // Makes a block device one that carries no image.
+  // Makes the block device at `path` one that carries no image.
   static Status Erase(const std::string& path);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
-  // For a writer, this is its orderly close, unless a sync has failed: then the image is that of a host that crashed
-  // once the host is booted again.
+  // Closes the image. For a writer this is the orderly close, unless a sync has failed: then the next boot of the host
+  // takes the image for that of a host that crashed.
   ~ImageFile();
 
   const ImageInfo& info() const { return info_; }
-  // Only a writer may change it.
+  // The entries of the zone table, which only a writer may change.
   std::span<ZoneEntry> table() { return table_; }
   std::span<const ZoneEntry> table() const { return table_; }
   LiveBlock& live() { return *live_; }
   const LiveBlock& live() const { return *live_; }
-  // The host crashed under the last writer, so only durable data counts.
+  // Returns whether the host crashed under the last writer, so that only durable data counts.
   bool host_crashed() const { return host_crashed_; }
 
   const std::byte* ZoneData(ZoneId zone) const {
     return mapping_ + layout_.data_offset + zone.value() * layout_.zone_stride;
   }
   Status WriteData(ZoneId zone, uint64_t offset, std::span<const std::byte> bytes);
-  // Gives the blocks of the zone that lie wholly within [from, to) back to the host. Reads there are then undefined. A
-  // device that refuses this is not asked again.
+  // Gives the blocks of the zone that lie wholly within [from, to) back to the host. Reads there are then undefined. If
+  // a device refuses this, it is not asked again.
   Status DropBlocks(ZoneId zone, uint64_t from, uint64_t to);
-  // The host failed to deliver a part of the file; nothing read from it can be trusted.
+  // Returns whether the host failed to deliver a part of the file. Then nothing read from it can be trusted.
   bool faulted() const { return guard_->faulted(); }
   // Makes the current content of the file survive a power cut of the host.
   Status Sync();
@@ -99,7 +100,7 @@ class ImageFile {
   const ImageLayout layout_;
   const OpenMode mode_;
   const bool is_device_;
-  const uint64_t drop_unit_;      // bytes: in which blocks are given back
+  const uint64_t drop_unit_;      // bytes; blocks are given back in such units
   std::atomic<bool> discards_;    // the device gives blocks back
   std::byte* mapping_ = nullptr;  // of the whole file; writable before the data area
   std::unique_ptr<FaultGuard> guard_;

@@ -86,9 +86,10 @@ struct ZoneEntry {
 static_assert(sizeof(ZoneEntry) == 64);
 
 struct LiveBlock {
-  std::atomic<uint32_t> writer_pid;   // meaningful while the writer's lock is held
-  std::atomic<uint32_t> sync_failed;  // 1: since the last sync that succeeded, or that much was written anew
-  std::array<char, 40> boot_id;       // of the host, from the writer's open to its orderly close; zeros otherwise
+  std::atomic<uint32_t> writer_pid;  // meaningful while the writer's lock is held
+  std::atomic<uint32_t>
+      sync_failed;               // 1: since then no sync has succeeded, nor has all that may be lost been written anew
+  std::array<char, 40> boot_id;  // of the host, from the writer's open to its orderly close; zeros otherwise
   std::atomic<uint64_t> media_bytes_written;
   std::atomic<uint64_t> resets;
   // One cache line each, chosen by thread, so that readers on several cores do not contend.
@@ -99,7 +100,7 @@ struct LiveBlock {
   static constexpr size_t kTrafficShards = 8;
   std::array<Traffic, kTrafficShards> traffic;
   std::atomic<uint64_t> finishes;
-  std::atomic<uint64_t> dummy_bytes_written;  // of media_bytes_written
+  std::atomic<uint64_t> dummy_bytes_written;  // included in media_bytes_written
 };
 static_assert(offsetof(LiveBlock, traffic) == 64 && offsetof(LiveBlock, finishes) == 576);
 static_assert(offsetof(LiveBlock, dummy_bytes_written) == 584);
@@ -110,12 +111,12 @@ struct ImageInfo {
   uint64_t created_s = 0;
   DeviceGeometry geometry;
   std::string profile_text;  // as FormatProfile wrote it; empty if the device has a geometry but no timing
-  // How the device is run where the URI does not say it: as it was made.
+  // How the device is run if the URI does not say it: as when it was made.
   bool timing_off = false;
   bool sync_disk = false;
 };
 
-// Where the parts of the file are, computed from a geometry that was checked.
+// Where the parts of the file lie, computed from a geometry that was checked.
 struct ImageLayout {
   explicit ImageLayout(const DeviceGeometry& geometry);
   uint64_t zone_stride;
@@ -123,20 +124,22 @@ struct ImageLayout {
   uint64_t file_size;
 };
 
-// How many zones of this kind an image of at most `bytes` has room for, up to kMaxZoneCount. `zone_count` is ignored.
+// Returns how many zones of this kind an image of at most `bytes` has room for, up to kMaxZoneCount. `zone_count` is
+// ignored.
 uint32_t ZonesThatFit(DeviceGeometry geometry, uint64_t bytes);
-// kInvalidArgument, with how many would fit, if `path` of so many bytes is too small for an image of that geometry.
+// Fails with kInvalidArgument, which says how many zones would fit, if `path` of so many bytes is too small for an
+// image of that geometry.
 Status CheckImageFits(const DeviceGeometry& geometry, const std::string& path, uint64_t bytes);
 
-// kInvalidArgument, with the value that no device can have.
+// Fails with kInvalidArgument, which names the value that no device can have.
 Status CheckGeometry(const DeviceGeometry& geometry);
 
-// The header block. kInvalidArgument if the geometry is impossible or the profile's text does not fit.
+// Returns the header block. kInvalidArgument if the geometry is impossible or the profile's text does not fit.
 Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info);
-// Whether `bytes` begin as an image does, whole or not.
+// Returns whether `bytes` begin as an image does, whole or not.
 bool BeginsImage(std::span<const std::byte> bytes);
-// `bytes` are the beginning of the file: kHeaderBlockSize bytes, or fewer if the file is shorter. kCorruption if they
-// are no header or a damaged one, kNotSupported for another version.
+// Parses the beginning of the file: kHeaderBlockSize bytes, or fewer if the file is shorter. kCorruption if they are no
+// header or a damaged one, kNotSupported for another version.
 Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes);
 
 struct ZoneContent {
@@ -147,12 +150,12 @@ inline ZoneContent LoadContent(const ZoneEntry& entry) {
   const uint64_t word = entry.word.load(std::memory_order_acquire);
   return {static_cast<ZoneState>(word & 0xFF), word >> 8};
 }
-// Publishes everything that was stored before.
+// Stores the content, and with it publishes everything that was stored before.
 inline void StoreContent(ZoneEntry& entry, ZoneContent content) {
   entry.word.store(content.written << 8 | static_cast<uint64_t>(content.state), std::memory_order_release);
 }
 
-// kCorruption, with the first zone whose entry no run of the state machine can have left.
+// Fails with kCorruption, which names the first zone whose entry no run of the state machine can have left.
 Status CheckZoneTable(const DeviceGeometry& geometry, std::span<const ZoneEntry> table);
 
 }  // namespace isozone

@@ -39,25 +39,26 @@ class ZoneStateMachine {
   DeviceStatus BeginAppend(ZoneId zone, uint64_t length);
   // Moves the write pointer over data that is now stored. The zone becomes full at its capacity.
   void EndWrite(ZoneId zone, uint64_t length);
-  // Nothing was stored. A zone that was opened for this is empty again.
+  // Ends a write of which nothing was stored. A zone that was empty before is empty again.
   void AbandonWrite(ZoneId zone);
 
   DeviceStatus Open(ZoneId zone);
   DeviceStatus Close(ZoneId zone);
   DeviceStatus Finish(ZoneId zone);
   DeviceStatus Reset(ZoneId zone);
-  // The status that Open, Close, Finish or Reset (`op`) would return now, except for resource limits.
+  // Returns the status that Open, Close, Finish or Reset (`op`) would return now, except for resource limits.
   DeviceStatus Check(DeviceOp op, ZoneId zone) const;
 
-  // The medium makes the zone kReadOnly or kOffline, whatever its state is.
+  // Makes the zone kReadOnly or kOffline, whatever its state is, as the medium does.
   void Force(ZoneId zone, ZoneState state);
 
-  // Power comes back after a cut, and `survived` bytes of the zone are left. An open zone is closed, or empty if
-  // nothing survived. A full zone that lost data is closed. If no active resource is left for that, the device has
-  // finished the zone: it stays full, with less data.
+  // Is called when power comes back after a cut, with the bytes of the zone that `survived`. An open zone becomes
+  // closed, or empty if nothing survived. A full zone that lost data becomes closed. If no active resource is left for
+  // that, the device has finished the zone: it stays full, with less data.
   void LosePower(ZoneId zone, uint64_t survived);
 
-  // Another user that shares the limits (another namespace of the controller) holds `zones` open, and so active, zones.
+  // Lets another user that shares the limits (another namespace of the controller) hold `zones` open, and so active,
+  // zones.
   void SetForeign(uint32_t zones) { foreign_ = zones; }
 
   uint32_t open_zones() const { return open_; }

@@ -33,14 +33,14 @@ struct BlockRequest {
   uint32_t zones = 0;   // kReportZones: how many, at least one
 };
 
-// Fills `request`, and returns 0; or returns the value of errno with which the request is refused.
+// Fills `request` and returns 0, or returns the value of errno with which the request is refused.
 int ParseRequest(const DeviceGeometry& geometry, uint32_t max_transfer, const ublk::RequestDescriptor& descriptor,
                  BlockRequest& request);
 
-// What a request with this status is to the kernel: 0, or a value of errno of which the kernel knows what it means.
+// Returns what the kernel is told of a request with this status: 0, or a value of errno that the kernel understands.
 int ErrorOf(DeviceStatus status);
 
-// A zone as the kernel reports it to the users of the device.
+// Returns a zone as the kernel reports it to the users of the device.
 blk_zone ToBlkZone(const DeviceGeometry& geometry, const ZoneDescriptor& zone);
 
 }  // namespace isozone

@@ -24,30 +24,30 @@ struct ExportLayout {
   uint32_t max_transfer = 0;  // bytes of one request
 };
 
-// One queue of requests. Everything but Wake is called by the one thread that opened it.
+// One queue of requests. The thread that opened it calls everything but Wake.
 class ExportQueue {
  public:
   virtual ~ExportQueue() = default;
 
-  // Waits until requests have arrived, Wake was called or the queue has ended, and adds the tags of new requests to
-  // `arrived`. Hands the results that were committed to the kernel before it waits. Returns 0, or ENODEV when no
-  // further request will come, and each that has arrived was committed.
+  // Hands the results that were committed to the kernel, and waits until requests have arrived, Wake was called or the
+  // queue has ended. Adds the tags of new requests to `arrived`. Returns 0, or ENODEV when no further request will
+  // come, and each that has arrived was committed.
   virtual int Wait(std::vector<uint16_t>& arrived) = 0;
 
-  // A request that has arrived.
+  // Returns a request that has arrived.
   virtual ublk::RequestDescriptor Describe(uint16_t tag) const = 0;
-  // Copies the data of a write or append into `out`, which is as long as the request. 0 or an error.
+  // Copies the data of a write or append into `out`, which is as long as the request. Returns 0 or an error.
   virtual int CopyIn(uint16_t tag, std::span<std::byte> out) = 0;
-  // Copies the data of a read or report to its user. 0 or an error.
+  // Copies the data of a read or report to its user. Returns 0 or an error.
   virtual int CopyOut(uint16_t tag, std::span<const std::byte> data) = 0;
-  // Ends a request: `result` is bytes or -errno, and `append_sector` is where an append went, otherwise 0.
+  // Ends a request. `result` is bytes or -errno; `append_sector` is where an append went, and 0 for all others.
   virtual void Commit(uint16_t tag, int32_t result, uint64_t append_sector) = 0;
 
-  // Has Wait return. Any thread may call it.
+  // Makes Wait return. Any thread may call it.
   virtual void Wake() = 0;
 };
 
-// The device. Thread safety: OpenQueue by the threads of the queues, at the same time; all others by one thread.
+// The device. Thread safety: the threads of the queues may call OpenQueue at the same time; one thread calls the rest.
 class ExportKernel {
  public:
   virtual ~ExportKernel() = default;
@@ -61,12 +61,12 @@ class ExportKernel {
   // Makes the device visible once all queues are open. The kernel reads from it before this returns.
   virtual Status Start() = 0;
 
-  // Takes the device away from its users, whose requests end first. All queues end then. Also ends the queues of a
-  // device that was not started.
+  // Takes the device away from its users, whose requests end first. Then ends all queues, also those of a device that
+  // was not started.
   virtual Status Stop() = 0;
 
-  // Called in place of Stop if the device could not be started. Ends the process where a device that lost its server
-  // has users, because only then another server can take it over; `why` is logged then.
+  // Must be called in place of Stop if the device could not be started. If a device that lost its server has users, it
+  // logs `why` and ends the process, because only then another server can take the device over.
   virtual Status GiveUp(const Status& why) = 0;
 };
 

@@ -24,14 +24,14 @@ namespace isozone {
 
 class ExportServer {
  public:
-  // All outlive this object. `ledger` has a slot for each tag of each queue.
+  // All three must outlive this object. `ledger` must have a slot for each tag of each queue.
   ExportServer(ZonedDevice& device, WriteLedger& ledger, ExportKernel& kernel);
   // Stops the device if that has not been done.
   ~ExportServer();
   ExportServer(const ExportServer&) = delete;
   ExportServer& operator=(const ExportServer&) = delete;
 
-  // The memory of the requests of each queue, which must not be swapped out.
+  // Returns the memory of the requests of each queue, which must not be swapped out.
   std::vector<std::span<std::byte>> memory();
 
   // Returns when users can use the device. After an error the device was stopped.
@@ -52,7 +52,7 @@ class ExportServer {
   Mutex mu_;
   CondVar changed_;                            // signalled when opened_ changes
   size_t opened_ ISOZONE_GUARDED_BY(mu_) = 0;  // queues of which the outcome is known
-  Status failure_ ISOZONE_GUARDED_BY(mu_);     // the first queue that could not be opened
+  Status failure_ ISOZONE_GUARDED_BY(mu_);     // of the first queue that could not be opened
 };
 
 }  // namespace isozone

@@ -24,10 +24,11 @@ struct ExportShape {
   ublk::Parameters parameters;
 };
 
-// kNotSupported if the kernel takes no such device; the message says what to do.
+// Returns what the kernel is told of a device. kNotSupported if the kernel takes no such device; the message says what
+// to do.
 Result<ExportShape> ShapeOf(const DeviceGeometry& geometry, bool read_only);
 
-// Whether a device that was exported with `known` can go on as `shape`.
+// Returns whether a device that was exported with `known` can go on as `shape`.
 bool SameShape(const ublk::Parameters& known, const ublk::Parameters& shape);
 
 }  // namespace isozone

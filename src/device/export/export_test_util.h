@@ -32,7 +32,7 @@ inline ublk::RequestDescriptor Describe(ublk::Operation operation, uint64_t sect
   return {static_cast<uint32_t>(operation) | (fua ? ublk::kFuaFlag : 0), count, sector, 0};
 }
 
-// Blocks of 4 KiB that no other seed has.
+// Returns blocks of 4 KiB that no other seed has.
 inline std::vector<std::byte> Blocks(uint8_t seed, size_t count) {
   std::vector<std::byte> data(count * 4096);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(seed + i / 4096 * 7 + i % 251);

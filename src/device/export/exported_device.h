@@ -23,8 +23,8 @@ class ExportServer;
 class LedgerFile;
 class WriteLedger;
 
-// Keeps what the process has loaded so far in memory, and tells the kernel that it serves I/O. kPermissionDenied if it
-// may not; everything works without, as long as memory suffices.
+// Keeps what the process has loaded so far in memory, and tells the kernel that it serves I/O. kPermissionDenied if
+// this process may not do that; everything works without it, as long as memory suffices.
 Status PinMemory();
 
 class ExportedDevice {
@@ -34,7 +34,7 @@ class ExportedDevice {
     bool recover = false;        // takes over the device `id`, whose server died
   };
 
-  // `device` outlives the object. The block device can be used when this returns.
+  // Exports `device`, which must outlive the object. The block device can be used when this returns.
   static Result<std::unique_ptr<ExportedDevice>> Start(ZonedDevice& device, const Options& options);
   // Stops and removes the device, if that has not been done.
   ~ExportedDevice();
@@ -44,11 +44,11 @@ class ExportedDevice {
   // Removes the block device `id`, whose server died. What its users have not written is lost.
   static Status RemoveDead(uint32_t id);
 
-  // "/dev/ublkb0"
+  // Returns the path of the block device: "/dev/ublkb0".
   std::string path() const;
-  // Whether a file system is mounted on it, or a program has it for itself (O_EXCL).
+  // Returns whether a file system is mounted on the block device, or a program has it for itself (O_EXCL).
   bool InUse() const;
-  // Ends what users have asked for, and takes the device from them. Further requests of theirs fail.
+  // Ends what users have asked for, and takes the block device from them. Their further requests fail.
   Status Stop();
 
  private:

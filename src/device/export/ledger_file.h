@@ -17,9 +17,10 @@ namespace isozone {
 
 class LedgerFile {
  public:
-  // The file of exported device `id`. New and all zeros, or, with `keep`, the one that is there if it has `size` bytes.
-  // kBusy while another process has it.
+  // Opens the file at `path`. With `keep` it takes the file that is there, if it has `size` bytes; otherwise the file
+  // is new and all zeros. kBusy while another process has it.
   static Result<std::unique_ptr<LedgerFile>> Open(const std::string& path, size_t size, bool keep);
+  // Returns the path of the file of exported device `id`.
   static std::string PathOf(uint32_t id);
 
   ~LedgerFile();
@@ -27,7 +28,7 @@ class LedgerFile {
   LedgerFile& operator=(const LedgerFile&) = delete;
 
   std::span<std::byte> memory() { return memory_; }
-  // When nothing can be left behind any more.
+  // Removes the file. To be called when nothing can be left behind any more.
   void Remove();
 
  private:

@@ -10,9 +10,8 @@
 // Each tag has memory for its data from the beginning: a server must not need memory to let the kernel write something
 // out, because that may be how the kernel gets memory.
 //
-// A write or append that the last server may have done already is looked for in the zone (write_ledger.h). If the bytes
-// are there, they are not written again. That happens on the queue's thread, which waits for it: only after a server
-// died.
+// A write or append that the last server may have done already is looked for in the zone (write_ledger.h), and what is
+// there is not written again. The queue's thread does that, and waits for the device: only after a server died.
 //
 // Thread safety: Run is called once, by the thread of the queue. The object is made before and destroyed after that.
 #pragma once
@@ -35,13 +34,13 @@ struct ResetAllCommands;
 
 class QueueServer {
  public:
-  // `first_slot`: of the ledger, for tag 0; those behind it are for the other tags. All outlive this object.
+  // Tag t has slot `first_slot` + t of the ledger. All arguments must outlive this object.
   QueueServer(ZonedDevice& device, WriteLedger& ledger, const ExportLayout& layout, uint32_t first_slot);
   ~QueueServer();
   QueueServer(const QueueServer&) = delete;
   QueueServer& operator=(const QueueServer&) = delete;
 
-  // The memory that requests need.
+  // Returns the memory for the data of requests.
   std::span<std::byte> memory() { return memory_.span(); }
 
   // Serves `queue` until it has ended and every request has been answered.
@@ -53,7 +52,7 @@ class QueueServer {
     QueueServer* server = nullptr;
     uint16_t tag = 0;
     BlockRequest request;
-    DeviceRequest command;                     // what the device does for it
+    DeviceRequest command;                     // the request of the device
     std::unique_ptr<ResetAllCommands> resets;  // kResetAll
   };
 
@@ -61,11 +60,12 @@ class QueueServer {
   void Transfer(Task& task);
   void Report(Task& task);
   void ResetAll(Task& task);
-  // Whether the last server has done this write or append; then it is answered.
+  // Returns whether the last server has done this write or append, of which all or a part lies in the zone. If so,
+  // answers it.
   bool WasDoneBefore(Task& task);
-  // Whether the bytes at `place` are those of `task`.
+  // Returns whether the bytes at `place` are those of `task`.
   bool HasBytes(const Task& task, DeviceOffset place, uint64_t length);
-  // Does what of a write is left behind its first `written` bytes, and makes it durable if that was asked for.
+  // Writes what is missing behind the first `written` bytes, and flushes if the request asked for Force Unit Access.
   DeviceStatus Complete(Task& task, DeviceOffset place, uint64_t written);
 
   void Submit(Task& task);
@@ -83,7 +83,7 @@ class QueueServer {
   ExportQueue* queue_ = nullptr;
 
   Mutex mu_;
-  std::vector<Task*> ended_ ISOZONE_GUARDED_BY(mu_);  // on the device, and not answered yet
+  std::vector<Task*> ended_ ISOZONE_GUARDED_BY(mu_);  // ended on the device, and not answered yet
 };
 
 }  // namespace isozone

@@ -33,8 +33,8 @@ inline constexpr uint16_t kNoQueue = UINT16_MAX;
 struct ControlCommand {
   uint32_t device = kAnyDevice;
   uint16_t queue = kNoQueue;
-  uint16_t length = 0;   // of what `address` points to
-  uint64_t address = 0;  // of DeviceInfo, Parameters or a feature word, as the command says
+  uint16_t length = 0;   // bytes at `address`
+  uint64_t address = 0;  // memory of a DeviceInfo, Parameters or a feature word, as the command says
   uint64_t data = 0;
   uint16_t path_length = 0;
   uint16_t padding = 0;
@@ -45,7 +45,7 @@ static_assert(sizeof(ControlCommand) == 32);
 inline constexpr uint32_t kGetDeviceInfo = _IOR('u', 0x02, ControlCommand);  // fills a DeviceInfo
 inline constexpr uint32_t kAddDevice = _IOWR('u', 0x04, ControlCommand);     // takes and fills a DeviceInfo
 inline constexpr uint32_t kDeleteDevice = _IOWR('u', 0x05, ControlCommand);  // waits until nobody has it open
-// The same, without waiting for that (Linux 6.9).
+// Deletes the device as well, without waiting for that (Linux 6.9).
 inline constexpr uint32_t kDeleteDeviceLater = _IOR('u', 0x14, ControlCommand);
 inline constexpr uint32_t kStartDevice = _IOWR('u', 0x06, ControlCommand);  // data: the server's process
 inline constexpr uint32_t kStopDevice = _IOWR('u', 0x07, ControlCommand);
@@ -85,11 +85,11 @@ inline constexpr uint32_t kForceUnitAccess = 1U << 3;
 // Lengths and positions are in sectors of 512 bytes, whatever the blocks are.
 struct BasicParameters {
   uint32_t attributes = 0;
-  uint8_t logical_block_shift = 0;  // the base-2 logarithm of bytes, as the next three
+  uint8_t logical_block_shift = 0;  // the base-2 logarithm of bytes, like the next three
   uint8_t physical_block_shift = 0;
   uint8_t optimal_io_shift = 0;
   uint8_t minimal_io_shift = 0;
-  uint32_t max_sectors = 0;    // of a request
+  uint32_t max_sectors = 0;    // at most, in a request
   uint32_t chunk_sectors = 0;  // the zone size
   uint64_t device_sectors = 0;
   uint64_t virtual_boundary = 0;
@@ -155,9 +155,9 @@ inline constexpr uint32_t kOperationMask = 0xFF;
 inline constexpr uint32_t kFuaFlag = 1U << 13;  // flags begin at bit 8, and are absolute
 
 struct RequestDescriptor {
-  uint32_t operation = 0;  // and flags
+  uint32_t operation = 0;  // an Operation, and flags
   uint32_t count = 0;      // sectors; of kReportZones: zones
-  uint64_t sector = 0;     // the first; of kReportZones: that of the first zone
+  uint64_t sector = 0;     // the first sector; of kReportZones: that of the first zone
   uint64_t address = 0;    // not used with UBLK_F_USER_COPY
 };
 static_assert(sizeof(RequestDescriptor) == 24);
@@ -176,7 +176,7 @@ static_assert(sizeof(IoCommand) == 16);
 inline constexpr uint32_t kFetch = _IOWR('u', 0x20, IoCommand);
 inline constexpr uint32_t kCommitAndFetch = _IOWR('u', 0x21, IoCommand);
 
-// Where the data of a request is, as a position in /dev/ublkcN.
+// Returns where the data of a request is, as a position in /dev/ublkcN.
 constexpr uint64_t DataPosition(uint16_t queue, uint16_t tag) {
   return 0x80000000U + (uint64_t{queue} << 41) + (uint64_t{tag} << 25);
 }

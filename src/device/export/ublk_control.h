@@ -1,4 +1,4 @@
-// UblkControl: the commands that go to /dev/ublk-control. Tests have one of their own.
+// UblkControl: sends commands to /dev/ublk-control. Tests replace it by one of their own.
 //
 // Thread safety: none.
 #pragma once
@@ -13,12 +13,13 @@ namespace isozone {
 
 class UblkControl {
  public:
-  // kPermissionDenied; kNotSupported without the module ublk_drv, and if the kernel is too old or has no zones.
+  // kPermissionDenied if this process may not; kNotSupported without the module ublk_drv, and if the kernel is too old
+  // or has no zones.
   static Result<std::unique_ptr<UblkControl>> Open();
   virtual ~UblkControl() = default;
 
-  // Sends `command`, one of the constants of ublk_abi.h, for a device, and waits for the outcome: 0 or a value of
-  // errno. `argument`, of `length` bytes, is what the command takes or fills.
+  // Sends `command`, one of the constants of ublk_abi.h, for a device, and waits for the outcome. Returns 0 or a value
+  // of errno. `argument`, of `length` bytes, is what the command takes or fills.
   int Send(uint32_t command, uint32_t device, void* argument = nullptr, uint16_t length = 0, uint64_t data = 0) {
     return DoSend(command, device, argument, length, data);
   }

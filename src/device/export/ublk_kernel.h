@@ -1,7 +1,7 @@
 // UblkKernel: one device of the kernel's ublk driver, with this process as its server (ublk_abi.h).
 //
-//   Add       of a new device: ADD_DEV, SET_PARAMS.                              Start: START_DEV
-//   Recover   of a device whose server died: Open does START_USER_RECOVERY.      Start: END_USER_RECOVERY
+//   Add       makes a new device: ADD_DEV, SET_PARAMS. Start does START_DEV.
+//   Recover   takes over a device whose server died. Open does START_USER_RECOVERY, Start END_USER_RECOVERY.
 //             The kernel keeps the requests of the device's users, and sends them to the new server.
 //   Stop      STOP_DEV ends what users have asked for, then takes /dev/ublkbN away, then ends the fetches of the
 //             server.
@@ -35,22 +35,23 @@ class UblkKernel final : public ExportKernel {
   // device.
   static Result<std::unique_ptr<UblkKernel>> Add(std::unique_ptr<UblkControl> control, const ExportShape& shape,
                                                  std::optional<uint32_t> id);
-  // Will take over device `id`, whose server died. kNotFound if there is none, kBusy if it has a server,
-  // kInvalidArgument if it is another device than `shape`. Waits some seconds for the last server to end. Changes
-  // nothing yet.
+  // Prepares to take over device `id`, whose server died, and changes nothing yet. Waits some seconds for the last
+  // server to end. kNotFound if there is no such device, kBusy if it has a server, kInvalidArgument if it is another
+  // device than `shape`.
   static Result<std::unique_ptr<UblkKernel>> Recover(std::unique_ptr<UblkControl> control, const ExportShape& shape,
                                                      uint32_t id);
-  // Removes device `id`, whose server died. kNotFound, kBusy as above. `forget` drops what the server has left; it is
-  // called while the number is still taken, so that it is not the one of another server.
+  // Removes device `id`, whose server died. kNotFound if there is no such device, kBusy if it has a server. `forget`
+  // drops what the server has left; it is called while the number is still taken, so that it cannot hit another
+  // server's.
   static Status RemoveDead(UblkControl& control, uint32_t id, const std::function<void()>& forget);
 
   // Removes the device if it is new and was not started.
   ~UblkKernel() override;
 
   uint32_t id() const { return id_; }
-  // "/dev/ublkb0"
+  // Returns the path of the block device: "/dev/ublkb0".
   std::string path() const;
-  // Becomes the server. Must be called before the first queue is opened.
+  // Becomes the server of the device. Must be called before the first queue is opened.
   Status Open();
 
   ExportLayout layout() const override { return layout_; }
@@ -58,8 +59,8 @@ class UblkKernel final : public ExportKernel {
   Status Start() override;
   Status Stop() override;
   Status GiveUp(const Status& why) override;
-  // Forgets the device, when its queues are closed. Waits until its users have closed it, unless they are `users_stay`,
-  // such as a mounted file system: then the kernel forgets it later (before Linux 6.9 this waits as well).
+  // Removes the device, whose queues must be closed. If a user still has it open, waits a moment, and then logs that
+  // its number stays taken until that user closes it. Before Linux 6.9 waits until nobody has it open.
   Status Remove();
 
  private:

@@ -15,7 +15,7 @@ namespace isozone {
 
 class UblkQueue final : public ExportQueue {
  public:
-  // `fd`: /dev/ublkcN, which outlives this object. Fetches a request for each tag.
+  // Fetches a request for each tag. `fd` is /dev/ublkcN, and must outlive this object.
   static Result<std::unique_ptr<UblkQueue>> Open(int fd, uint16_t number, uint16_t depth);
   ~UblkQueue() override;
   UblkQueue(const UblkQueue&) = delete;
@@ -34,7 +34,7 @@ class UblkQueue final : public ExportQueue {
   Status Fetch();
   void Prepare(uint32_t command, const ublk::IoCommand& payload);
   void WaitForWake();
-  // Takes what the kernel has completed. 0, or an error with which a command has ended.
+  // Takes what the kernel has completed. Returns 0, or an error with which a command has ended.
   int Take(std::vector<uint16_t>& arrived);
 
   const int fd_;

@@ -1,5 +1,5 @@
-// WriteLedger: where the writes and appends went that the device has, or may have, and the kernel has no result of. It
-// is kept in memory that outlives the process, so that the next server can answer what this one leaves behind.
+// WriteLedger: the places of writes and appends that the device has, or may have, and whose results the kernel does not
+// have. It is kept in memory that outlives the process, so that the next server can answer what this one leaves behind.
 //
 // Why it is needed: when a server dies, the kernel sends the requests that had no result once more, to the next server.
 // A read, flush or zone operation can be done twice. A write cannot: its zone has moved on, and it would fail. An
@@ -40,28 +40,29 @@ class WriteLedger {
     DeviceOp op = DeviceOp::kWrite;  // or kAppend
     DeviceOffset place;
     uint64_t length = 0;  // bytes
-    size_t index = 0;     // for Drop
+    size_t index = 0;     // which one, for Adopt
   };
 
-  // Bytes, for a server that has at most `slots` requests at a time.
+  // Returns the bytes of memory for a server that has at most `slots` requests at a time.
   static size_t MemorySize(uint32_t slots);
 
-  // `memory` is all zeros, or what the last server of `device` has left in it; it outlives this object.
-  // kInvalidArgument if it is that of another device.
+  // Opens the ledger in `memory`, which is all zeros, or what the last server of `device` has left in it; it must
+  // outlive this object. kInvalidArgument if another device has left it.
   static Result<std::unique_ptr<WriteLedger>> Create(ZonedDevice& device, uint32_t slots, std::span<std::byte> memory);
 
   // Submits `request`, a write or an append, to the device.
   void Submit(uint32_t slot, DeviceRequest& request) ISOZONE_EXCLUDES(mu_);
-  // Must be called for each request that was submitted, when it has ended, and before Answer.
+  // Notes that a submitted request has ended. Must be called for each of them, before Answer.
   void Ended(const DeviceRequest& request) ISOZONE_EXCLUDES(mu_);
-  // Forgets the request in `slot`; its result is about to be handed to the kernel.
+  // Forgets the request in `slot`, whose result is about to be handed to the kernel.
   void Answer(uint32_t slot) ISOZONE_EXCLUDES(mu_);
-  // The zone was reset: nothing of what was left behind is there any more.
+  // Forgets what was left behind in `zone`, which was reset.
   void ZoneWasReset(ZoneId zone) ISOZONE_EXCLUDES(mu_);
 
-  // What may be this request, as the last server left it behind: writes to that place, or appends of that length.
+  // Returns what may be this request, as the last server left it behind: writes to that place, or appends of that
+  // length.
   std::vector<Leftover> Find(const DeviceRequest& request) const ISOZONE_EXCLUDES(mu_);
-  // The request was found to be `leftover`: that now belongs to `slot`.
+  // Notes that the request is `leftover`, which belongs to `slot` from now on.
   void Adopt(uint32_t slot, const Leftover& leftover) ISOZONE_EXCLUDES(mu_);
 
  private:
@@ -85,12 +86,12 @@ class WriteLedger {
   WriteLedger(ZonedDevice& device, std::span<Entry> slots, std::span<Entry> leftovers);
   // Moves what the last server had in its slots to the leftovers.
   void TakeOver() ISOZONE_REQUIRES(mu_);
-  // Whether `entry` is an append that has not reached the device in full.
+  // Returns whether `entry` is an append that has not reached the device in full.
   bool IsLost(const Entry& entry) const;
   static void Write(Entry& entry, State state, uint64_t zone, uint64_t place, uint64_t length);
   static State StateOf(const Entry& entry);
   static void Free(Entry& entry);
-  // Where the next append to `zone` will go, or kUnknown.
+  // Returns where the next append to `zone` will go, or kUnknown.
   uint64_t NextPlace(ZoneId zone) ISOZONE_REQUIRES(mu_);
 
   ZonedDevice& device_;
@@ -99,7 +100,7 @@ class WriteLedger {
   const std::span<Entry> leftovers_ ISOZONE_GUARDED_BY(mu_);
   bool has_leftovers_ ISOZONE_GUARDED_BY(mu_) = false;
   struct Zone {
-    uint64_t next = kUnknown;  // DeviceOffset behind what was submitted
+    uint64_t next = kUnknown;  // DeviceOffset behind what was submitted last
     uint32_t appends = 0;      // at the device
   };
   std::vector<Zone> zones_ ISOZONE_GUARDED_BY(mu_);

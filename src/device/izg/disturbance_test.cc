@@ -28,7 +28,7 @@ void ExpectRight(const IdentifyReport& report, const VirtualProber& prober) {
   EXPECT_EQ(WrongZones(report.groups, prober), 0u);
   EXPECT_LE(report.may_be_wrong, 0.25);
   const auto unknown = std::ranges::count(report.groups.group_of_zone, ZoneGroups::kUnknown);
-  EXPECT_EQ(static_cast<size_t>(unknown), report.set_aside.size());
+  EXPECT_EQ(static_cast<size_t>(unknown), report.left_out.size());
 }
 
 class Disturbance : public testing::TestWithParam<std::tuple<Disturbed, TestMapping>> {};

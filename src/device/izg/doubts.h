@@ -25,7 +25,7 @@
 
 namespace isozone {
 
-// The mean of a Poisson distribution above which `seen` or fewer events happen with a probability of at most
+// Returns the mean of a Poisson distribution above which `seen` or fewer events happen with a probability of at most
 // Doubts::kBoundFails.
 double PoissonUpper(double seen);
 
@@ -39,18 +39,18 @@ class Doubts {
   // A zone needs another confirmation if the zones that passed so far may include a wrong one with this probability.
   static constexpr double kMayBeWrong = 0.05;
 
-  // `passes_falsely` is an upper bound of the probability p. The counts stay.
+  // Sets an upper bound of the probability p. The counts stay.
   void Calibrated(double passes_falsely) { passes_falsely_ = passes_falsely; }
-  // The confirmation number `pass`, which begins at 1, found so many zones too early.
+  // Notes that the confirmation number `pass`, which begins at 1, found so many zones too early.
   void Reject(Proposal proposal, size_t pass, uint64_t zones);
-  // Whether zones that have passed this confirmation need no other.
+  // Returns whether zones that have passed this confirmation need no other.
   bool Suffices(Proposal proposal, size_t pass) const;
-  // Zones have joined their groups after so many confirmations.
+  // Notes that zones have joined their groups after `pass` confirmations.
   void Join(Proposal proposal, size_t pass);
-  // A zone has joined its group in another way, and is in a wrong one with this probability.
+  // Notes that a zone has joined its group in another way, and is in a wrong one with this probability.
   void JoinOtherwise(double probability) { otherwise_ += probability; }
 
-  // The upper bound of the probability that any zone is in a wrong group.
+  // Returns an upper bound of the probability that any zone is in a wrong group.
   double any_wrong() const;
 
  private:
@@ -59,7 +59,7 @@ class Doubts {
     double bound = 0;  // when a zone last joined after this confirmation; 0: none has
   };
 
-  // Of the number of wrong zones among those that have passed.
+  // Returns an upper bound of the number of wrong zones among those that have passed.
   double Bound(Proposal proposal, size_t pass) const;
 
   double passes_falsely_ = 1;

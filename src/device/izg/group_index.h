@@ -51,13 +51,14 @@ class GroupIndex {
   };
   Kind kind() const { return kind_; }
   uint32_t count() const { return count_; }
-  // Bytes a second that the medium programs of one zone.
+  // Returns the bytes a second that the medium programs of one zone.
   uint64_t zone_bandwidth() const { return zone_bandwidth_; }
-  // How many units of flash that work in parallel a zone spans, estimated from its bandwidth; at least 1.
+  // Returns how many units of flash that work in parallel a zone spans, estimated from its bandwidth; at least 1.
   uint32_t zone_width() const {
     const double width = static_cast<double>(zone_bandwidth_) / static_cast<double>(kAssumedBandwidth);
     return static_cast<uint32_t>(std::clamp<long>(std::lround(width), 1, kMostWidth));
   }
+  // Returns the group of a zone.
   uint32_t of(ZoneId zone) const { return group_[zone.value()]; }
 
   // Every zone has a rank: its position among all zones, sorted by group and id. The zones of a group have the ranks

@@ -1,4 +1,4 @@
-// The numbers of groups while they are found.
+// How groups are numbered while they are found.
 #pragma once
 
 #include <cstddef>

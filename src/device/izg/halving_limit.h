@@ -18,8 +18,8 @@ class HalvingLimit {
   HalvingLimit(double longest_undelayed_ns, double shortest_delayed_ns, const std::vector<NeedleTime>& times)
       : latency_ns_(std::sqrt(longest_undelayed_ns * shortest_delayed_ns)), pivots_ns_(PivotsNs(times)) {}
 
-  // The limit in ns for a burst with the same pivots. The device may have become slower or faster since, and its pivots
-  // show that.
+  // Returns the limit in ns for a burst with the same pivots. The device may have become slower or faster since, and
+  // its pivots show that.
   int64_t For(const std::vector<NeedleTime>& times) const {
     return static_cast<int64_t>(latency_ns_ * std::clamp(PivotsNs(times) / pivots_ns_, 1 / kMostDrift, kMostDrift));
   }

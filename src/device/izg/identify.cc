@@ -45,19 +45,19 @@ constexpr size_t kMostFillerShare = 4;  // at most one zone in so many is writte
 constexpr double kRefused = 0.25;
 constexpr uint16_t kNone = ZoneGroups::kUnknown;
 // If more zones fail, the cause is not in single zones.
-constexpr size_t kMostSetAside = 16;
+constexpr size_t kMostLeftOut = 16;
 
 class Identifier {
  public:
-  // Identifies all zones of the prober except those of `set_aside`. `preparation` is one of kPreparations.
-  Identifier(Prober& prober, const IdentifyOptions& options, const std::vector<IdentifyReport::SetAside>& set_aside,
+  // Identifies all zones of the prober except those of `left_out`. `preparation` is one of kPreparations.
+  Identifier(Prober& prober, const IdentifyOptions& options, const std::vector<IdentifyReport::LeftOut>& left_out,
              size_t preparation)
       : prober_(prober),
         options_(options),
         preparation_(preparation),
         probe_(prober, options.seed, kPreparations[preparation].beyond, [this] { return BeforeBurst(); }) {
     for (const ProbeZone& zone : prober.zones()) {
-      const bool aside = std::ranges::find(set_aside, zone.zone, &IdentifyReport::SetAside::zone) != set_aside.end();
+      const bool aside = std::ranges::find(left_out, zone.zone, &IdentifyReport::LeftOut::zone) != left_out.end();
       if (!aside) zones_.push_back(zone);
     }
     groups_.group_of_zone.assign(prober.geometry().zone_count, kNone);
@@ -77,7 +77,7 @@ class Identifier {
           "and this host have nothing else to do");
     }
     report.caveat = caveat_;
-    report.set_aside = std::move(unknown_);
+    report.left_out = std::move(unknown_);
     ISOZONE_ASSIGN_OR_RETURN(const ZoneBandwidth bandwidth, MeasureZoneBandwidth(prober_, zones_));
     groups_.zone_bandwidth = bandwidth.bytes_per_second;
     report.zones = zones_.size();
@@ -526,7 +526,7 @@ class Identifier {
 
   // A few zones whose data always comes from memory do not spoil the rest.
   Result<bool> LeaveUnknown(ZoneId zone) {
-    if (unknown_.size() == kMostSetAside) return FromMemory();
+    if (unknown_.size() == kMostLeftOut) return FromMemory();
     unknown_.push_back({zone, Status::NotSupported("reads of it are answered from memory")});
     ISOZONE_RETURN_IF_ERROR(probe_.Release({&zone, 1}));
     return false;
@@ -660,7 +660,7 @@ class Identifier {
   std::map<uint32_t, double> doubt_;  // by zone in a group: what Join was told
   std::string caveat_;
   bool met_memory_ = false;
-  std::vector<IdentifyReport::SetAside> unknown_;
+  std::vector<IdentifyReport::LeftOut> unknown_;
   int fresh_ = 0;  // zones that a group delayed only when more had been written to them
 
   std::map<ZoneId, int> tried_;                   // how many batches left a zone over
@@ -674,13 +674,13 @@ class Identifier {
 
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options) {
   if (prober.zones().empty()) return Status::NoSpace("the device has no zone that can be read");
-  std::vector<IdentifyReport::SetAside> set_aside;
+  std::vector<IdentifyReport::LeftOut> left_out;
   ProbeCounts before;  // of what was begun and had to begin again
   for (size_t preparation = 0;;) {
-    Identifier identifier(prober, options, set_aside, preparation);
+    Identifier identifier(prober, options, left_out, preparation);
     Result<IdentifyReport> report = identifier.Run();
     if (report.ok()) {
-      report->set_aside.insert(report->set_aside.begin(), set_aside.begin(), set_aside.end());
+      report->left_out.insert(report->left_out.begin(), left_out.begin(), left_out.end());
       report->reads += before.reads;
       report->bursts += before.bursts;
       report->burst_ns += before.burst_ns;
@@ -692,8 +692,8 @@ Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions&
       ++preparation;
       continue;
     }
-    if (!identifier.lost_zone() || set_aside.size() == kMostSetAside) return report;
-    set_aside.push_back({*identifier.lost_zone(), report.status()});
+    if (!identifier.lost_zone() || left_out.size() == kMostLeftOut) return report;
+    left_out.push_back({*identifier.lost_zone(), report.status()});
   }
 }
 

@@ -51,8 +51,8 @@
 namespace isozone {
 
 struct IdentifyOptions {
-  uint64_t seed = 1;  // of the choice of zones and blocks to read
-  // Called before every burst with the number of zones whose group is known. It falls when the measurement starts
+  uint64_t seed = 1;  // decides which zones and blocks are read
+  // Is called before every burst with the number of zones whose group is known. It falls when the measurement starts
   // again.
   std::function<void(uint64_t zones_done, uint64_t zones)> progress;
   std::function<bool()> cancelled;  // called before every burst; true ends identification with kAborted
@@ -66,22 +66,22 @@ struct IdentifyReport {
   int64_t burst_ns = 0;            // time that the device spent reading
   uint64_t bytes_prepared = 0;     // written, and reset afterwards
   double false_interference = 0;   // the chance that a needle shows more interference than there is, as it was seen
-  double may_be_wrong = 0;         // the probability that any zone is in a wrong group, at most
+  double may_be_wrong = 0;         // upper bound of the probability that any zone is in a wrong group
   std::string caveat;              // one line on what the result assumes of the device; empty: nothing
   uint64_t filler = 0;             // bytes written after zones were prepared, since the device answers from memory
-  uint64_t unreadable_blocks = 0;  // avoided
-  struct SetAside {
+  uint64_t unreadable_blocks = 0;  // blocks that were avoided
+  struct LeftOut {
     ZoneId zone;
     Status why;
   };
-  std::vector<SetAside> set_aside;  // zones that stay unknown
+  std::vector<LeftOut> left_out;  // their groups stay unknown
 };
 
-// kNoSpace if there is no zone to measure, or none that may be written where one is needed; kBusy if this host cannot
-// tell delayed reads from undelayed ones, or the result would be uncertain; kNotSupported if the device answers reads
-// from memory, or has more groups than ZoneGroups holds; kAborted if cancelled;
-// otherwise an error of the prober, if it concerns more than a few single zones. In every case, zones that were empty
-// are empty again, as far as the device allows.
+// Identifies the groups of all zones of `prober`. kNoSpace if there is no zone to measure, or none that may be written
+// where one is needed; kBusy if this host cannot tell delayed reads from undelayed ones, or the result would be
+// uncertain; kNotSupported if the device answers reads from memory, or has more groups than ZoneGroups holds; kAborted
+// if cancelled; otherwise an error of the prober, if it concerns more than a few single zones. In every case, zones
+// that were empty are empty again, as far as the device allows.
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options);
 
 }  // namespace isozone

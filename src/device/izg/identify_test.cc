@@ -260,7 +260,7 @@ TEST(Identify, LeavesOutBlocksThatCannotBeRead) {
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   ExpectDies(report->groups, profile);
   EXPECT_GE(report->unreadable_blocks, 8u);
-  EXPECT_TRUE(report->set_aside.empty());
+  EXPECT_TRUE(report->left_out.empty());
 }
 
 TEST(Identify, SetsAsideAZoneThatCannotBeRead) {
@@ -272,9 +272,9 @@ TEST(Identify, SetsAsideAZoneThatCannotBeRead) {
     for (uint64_t at = 0; at < 16 * kMiB; at += 4096) prober.Damage(lost, at);
     const auto report = Identify(prober, 1);
     ASSERT_TRUE(report.ok()) << report.status().ToString();
-    ASSERT_EQ(report->set_aside.size(), 1u);
-    EXPECT_EQ(report->set_aside[0].zone, ZoneId(lost));
-    EXPECT_NE(report->set_aside[0].why.message().find("cannot be read"), std::string::npos);
+    ASSERT_EQ(report->left_out.size(), 1u);
+    EXPECT_EQ(report->left_out[0].zone, ZoneId(lost));
+    EXPECT_NE(report->left_out[0].why.message().find("cannot be read"), std::string::npos);
     EXPECT_EQ(report->groups.group_of_zone[lost], ZoneGroups::kUnknown);
     EXPECT_EQ(report->groups.confidence_percent[lost], 0u);
     EXPECT_EQ(report->groups.group_count(), 32u);
@@ -287,8 +287,8 @@ TEST(Identify, SetsAsideAZoneThatCannotBeWritten) {
   prober.FailWrites(3);
   const auto report = Identify(prober, 1);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
-  ASSERT_EQ(report->set_aside.size(), 1u);
-  EXPECT_EQ(report->set_aside[0].zone, ZoneId(3));
+  ASSERT_EQ(report->left_out.size(), 1u);
+  EXPECT_EQ(report->left_out[0].zone, ZoneId(3));
   EXPECT_EQ(report->groups.group_of_zone[3], ZoneGroups::kUnknown);
   EXPECT_EQ(report->groups.group_of_zone[35], report->groups.group_of_zone[67]);
   EXPECT_EQ(report->groups.group_count(), 32u);

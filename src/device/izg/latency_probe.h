@@ -37,14 +37,14 @@ struct Pivot {
   uint32_t load = 1;
 };
 
-// The loads of pivots that one burst can tell apart, each about three times the one before.
+// The loads of pivots by which one burst tells them apart, each about three times the one before.
 inline constexpr std::array<uint32_t, 4> kLoads = {1, 3, 8, 24};
 inline constexpr size_t kMostLevels = kLoads.size();
 
-// What was measured of one needle.
+// The measurement of one needle.
 struct NeedleTime {
   int64_t latency_ns = 0;
-  // From when the needle was sent until the end of each of the first pivots of its burst.
+  // How long after the needle was sent each of the first pivots of its burst ended.
   std::array<int64_t, kMostLevels> pivot_ns{};
 };
 
@@ -104,16 +104,16 @@ class LatencyProbe {
   // needles as well.
   Status PrepareNeedles(std::span<const ZoneId> zones) { return Prepare(zones, needle_span_); }
   Status PreparePivot(ZoneId zone) { return Prepare({&zone, 1}, pivot_span_); }
-  // Whether `zone` is empty, or holds enough data to be read as a pivot.
+  // Returns whether `zone` is empty, or holds enough data to be read as a pivot.
   bool CanBePivot(ZoneId zone) const;
   // Empties those of `zones` that were prepared, and ignores the others.
   Status Release(std::span<const ZoneId> zones);
   Status ReleaseAll();
 
-  // Fills these empty zones and empties them again: what was written before is no longer what was written last.
+  // Fills these empty zones and empties them again, so that what was written before is no longer what was written last.
   Status WriteFiller(std::span<const ZoneId> zones);
-  // Finds whether the first read of an area takes longer than others, as where a device loads its map in parts. From
-  // then on, WarmUp is worth its reads. `zones` must be prepared, and not have been read.
+  // Finds whether the first read of an area takes longer than others, as on a device that loads its map in parts. If
+  // so, WarmUp is worth its reads from then on. `zones` must be prepared, and not have been read.
   Status FindWhetherCold(std::span<const ZoneId> zones);
   // Reads each of these zones once if first reads take longer.
   Status WarmUp(std::span<const ZoneId> zones);
@@ -135,29 +135,30 @@ class LatencyProbe {
   // Sends each needle behind all pivots, in one burst if possible.
   Result<std::vector<NeedleTime>> Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
                                             Meeting meeting = Meeting::kMust);
-  // Whether a single needle was delayed by the only pivot.
+  // Measures whether a single needle is delayed by the only pivot.
   Result<bool> IsDelayed(ZoneId pivot, ZoneId needle);
   // Judges each needle, measured in bursts of at most `crowd` needles behind at most kMostLevels pivots. Doubtful
   // needles are measured again a few times, unless they are only a few of many.
   Result<std::vector<Verdict>> Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles, size_t crowd);
-  // How long one pivot takes in each of `zones`, in ns, if all of them are read at the same time.
+  // Measures how long one pivot takes in each of `zones`, in ns, if all of them are read at the same time.
   Result<std::vector<int64_t>> PivotLatencies(std::span<const ZoneId> zones);
 
   const ProbeCalibration& calibration() const { return calibration_; }
   const ProbeCounts& counts() const { return counts_; }
-  // The zone that the last error was about, if all others can still be measured.
+  // Returns the zone that the last error was about, if all others can still be measured.
   std::optional<ZoneId> lost_zone() const { return lost_zone_; }
 
  private:
   Status Prepare(std::span<const ZoneId> zones, uint64_t bytes);
   void AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const;
   ProbeRead Needle(ZoneId zone);
-  // Sends the burst. False: some reads failed; their blocks are avoided from now on, and the burst must be built again.
+  // Sends the burst. Returns false if some reads failed; their blocks are avoided from now on, and the burst must be
+  // built again.
   Result<bool> Run(std::vector<ProbeRead>& burst);
   Status FindUnreadable(ProbeRead read);
   // Returns `status`. If it is an error of the prober, records the zone that it is about as lost.
   Status Noted(Status status);
-  // The next readable range of the zone at or behind `offset` and below `span`: where it begins and ends.
+  // Returns the next readable range of the zone at or behind `offset` and below `span`: where it begins and ends.
   std::pair<uint64_t, uint64_t> NextReadable(ZoneId zone, uint64_t offset, uint64_t span) const;
   bool IsUnreadable(ZoneId zone, uint64_t offset) const;
   bool Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const;
@@ -187,7 +188,7 @@ class LatencyProbe {
   ProbeCounts counts_;
 };
 
-// The value below which `share` (0..1) of `values` lie. `values` must not be empty.
+// Returns the value below which `share` (0..1) of `values` lie. `values` must not be empty.
 int64_t Quantile(std::vector<int64_t> values, double share);
 
 }  // namespace isozone

@@ -37,13 +37,13 @@ class Prober {
   virtual ~Prober() = default;
 
   virtual const DeviceGeometry& geometry() const = 0;
-  // Every zone that can be read, or written and then read, by rising id.
+  // Returns every zone that can be read, or written and then read, by rising id.
   virtual const std::vector<ProbeZone>& zones() const = 0;
-  // How many empty zones may be prepared at a time.
+  // Returns how many empty zones may be prepared at a time.
   virtual uint32_t preparable() const = 0;
-  // Bytes of the largest read.
+  // Returns the bytes of the largest read.
   virtual uint64_t max_read() const = 0;
-  // Bytes of one write: what the medium programs at once, or more if that is little.
+  // Returns the bytes of one write: what the medium programs at once, or more if that is little.
   uint64_t write_unit() const;
 
   // Fills each of these zones from its write pointer up to `bytes` (bounded by its capacity), all of them in parallel.
@@ -57,7 +57,7 @@ class Prober {
   // Submits the reads in this order without a pause, and waits for all of them. Returns OK even if some of them
   // `failed`.
   virtual Status Burst(std::span<ProbeRead> reads) = 0;
-  // The zone that the last error was about, if the other zones can still be used.
+  // Returns the zone that the last error was about, if the other zones can still be used.
   virtual std::optional<ZoneId> failed_zone() const { return std::nullopt; }
 };
 
@@ -85,9 +85,9 @@ class DeviceProber final : public Prober {
 
   // Runs all requests in parallel, and returns the first error.
   Status RunAll(std::span<DeviceRequest> requests);
-  // Returns the first error, and records the zone that it is about.
+  // Returns the first error of `requests`, and records the zone that it is about.
   Status FirstError(std::span<const DeviceRequest> requests);
-  // A write of the next `length` bytes of `zone`.
+  // Returns a write of the next `length` bytes of `zone`.
   DeviceRequest NextWrite(ZoneId zone, uint64_t length);
 
   ZonedDevice& device_;

@@ -20,34 +20,36 @@
 
 namespace isozone {
 
-// A block device, by its number.
+// A block device: a path that names it, and its number.
 struct BlockDeviceNode {
   std::string path;
   dev_t number = 0;
   std::string group;  // whose members may read and write it; empty if nobody's may
 };
 
-// kNotFound if `path` names nothing, kNotSupported if it is no block device.
+// Finds the block device that `path` names. kNotFound if it names nothing, kNotSupported if it names something else.
 Result<BlockDeviceNode> FindBlockDevice(const std::string& path);
-// Opens it, with `flags` such as O_DIRECT; a writer has it for itself (O_EXCL). Waits a moment for processes that have
-// it open in passing. An error says in one line what to do (OpenRefused).
+// Opens `device` with `flags` such as O_DIRECT. A writer has it for itself (O_EXCL). Waits a moment for processes that
+// have it open in passing. An error says in one line what to do (OpenRefused).
 Result<FileDescriptor> OpenBlockDevice(const BlockDeviceNode& device, OpenMode mode, int flags);
-// The device that `fd` has open. Between two uses of a path it may come to name another one.
+// Returns the device that `fd` has open. `named` may name another one by now, because a path may come to name another
+// device between two uses.
 Result<BlockDeviceNode> NodeOf(const BlockDeviceNode& named, const FileDescriptor& fd);
-// Bytes of the whole device.
+// Returns the bytes of the whole device.
 Result<uint64_t> SizeOfBlockDevice(const std::string& path);
-// Whether the file system has a block device of this name.
+// Returns whether `path` names a block device.
 bool IsBlockDevice(const std::string& path);
 
-// The folder of a block device in sysfs, and its attributes.
+// Returns the folder of a block device in sysfs, and a reader of the attributes in it.
 std::string SysfsFolder(dev_t number);
 SysfsReader SysfsOf(dev_t number);
-// An attribute of the queue of a block device, which for a partition is that of its disk.
+// Reads an attribute of the queue of a block device. A partition has that of its disk.
 std::optional<std::string> QueueAttribute(dev_t number, std::string_view name);
-// The processes that have a file open for which `is_meant` holds, of those that this process may look at.
+// Returns the processes that have a file open for which `is_meant` holds. It sees only those that this process may look
+// at.
 std::vector<uint64_t> ProcessesWith(const std::function<bool(const struct stat&)>& is_meant);
 
-// The content of a small file of /proc or sysfs; empty if there is none.
+// Returns the content of a small file of /proc or sysfs; empty if there is none.
 std::optional<std::string> ReadText(const std::string& path);
 
 }  // namespace isozone

@@ -48,7 +48,7 @@ enum class ZoneCommand : uint8_t { kReset, kFinish, kOpen, kClose };
 struct KernelZone {
   uint64_t start = 0;          // from the start of the device
   uint64_t length = 0;         // up to the next zone
-  uint64_t capacity = 0;       // that can be written
+  uint64_t capacity = 0;       // bytes that can be written
   uint64_t write_pointer = 0;  // from the start of the zone; up to here a read-only zone can be read
   blk_zone_type type = BLK_ZONE_TYPE_CONVENTIONAL;
   blk_zone_cond condition = BLK_ZONE_COND_NOT_WP;
@@ -58,26 +58,27 @@ class BlockKernel {
  public:
   virtual ~BlockKernel() = default;
 
-  // Waits for the device only if the transfer may block; may block shortly if the queue of the device is full.
+  // Starts `transfer`. Waits for the device only if the transfer may block; may block shortly if the queue of the
+  // device is full.
   virtual void Start(KernelTransfer& transfer) = 0;
 
-  // Fills `out` with the zones from the one at `position` on. 0, or an error; ENODEV if there are fewer zones, which is
-  // how the kernel reports those of a device that was removed. Blocks.
+  // Fills `out` with the zones from the one at `position` on. Returns 0 or an error: ENODEV if there are fewer zones,
+  // which is how the kernel reports those of a device that was removed. Blocks.
   virtual int ReportZones(uint64_t position, std::span<KernelZone> out) const = 0;
 
-  // Does `command` to every zone in [position, position + length). 0 or an error, after which some of the zones may
-  // have changed. Blocks.
+  // Does `command` to every zone in [position, position + length). Returns 0 or an error, after which some of the zones
+  // may have changed. Blocks.
   virtual int Manage(ZoneCommand command, uint64_t position, uint64_t length) = 0;
 
-  // A path that opens this block device once more, also where its name has come to name another one; empty if that is
-  // not possible.
+  // Returns a path that opens this block device once more, even if its name has come to name another one. Empty if that
+  // is not possible.
   virtual std::string path() const = 0;
 
-  // Whether the kernel may refuse a write (EIO) for a write pointer of its own. A report puts that right once the
-  // kernel has refused a write that blocks; so it is on Linux 7.3.
+  // Returns whether the kernel may refuse a write with EIO because its own write pointer is wrong. On Linux 7.3, a
+  // report puts that pointer right once the kernel has refused a write that blocks.
   virtual bool may_err_about_pointers() const = 0;
 
-  // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".
+  // Says to people how transfers reach the device: "io_uring", or "32 threads (io_uring: Operation not permitted)".
   virtual std::string transfer_path() const = 0;
 };
 

@@ -22,15 +22,15 @@
 
 namespace isozone {
 
-// The status of a request that the kernel ended with `error` (a value of errno, not 0). `zone` is what the zone was
-// reported to be afterwards; null for a flush, and if no report was to be had.
+// Returns the status of a request that the kernel ended with `error` (a value of errno, not 0). `zone` is what the
+// kernel reported of the zone afterwards; null for a flush, and if there is no report.
 DeviceStatus StatusOf(const DeviceGeometry& geometry, const DeviceRequest& request, int error,
                       const ZoneDescriptor* zone);
 
-// Whether the error means that the device is no longer there.
+// Returns whether the error means that the device is no longer there.
 bool IsGone(int error);
 
-// Whether the state allows a reset, finish, open or close (ZNS 2.1.1.2).
+// Returns whether the state allows a reset, finish, open or close (ZNS 2.1.1.2).
 bool Allows(ZoneState state, DeviceOp op);
 
 }  // namespace isozone

@@ -15,9 +15,9 @@ struct KernelRelease {
   auto operator<=>(const KernelRelease&) const = default;
 };
 
-// Of "6.1.0-18-amd64": 6.1. 0.0, which is older than all, if it is none.
+// Returns the numbers in front: 6.1 of "6.1.0-18-amd64". Returns 0.0, which is older than all, if there are none.
 KernelRelease ParseKernelRelease(std::string_view text);
-// Of the kernel that runs this process.
+// Returns the release of the kernel that runs this process.
 KernelRelease RunningKernel();
 
 }  // namespace isozone

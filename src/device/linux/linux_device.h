@@ -3,8 +3,9 @@
 //   request --CheckRequest--> ZoneBook --> BlockKernel::Start --completion thread--> ZoneBook --> done
 //                                                         \--an error, a zone command--> a task thread --> done
 //
-//   reads    What lies behind the write pointer is filled with zeros by the thread that submits, and only the rest is
-//            read. So it does not matter what a device does with such reads. The completion thread never copies.
+//   reads    What lies behind the write pointer is filled with zeros, and only the rest is read, so it does not matter
+//            what a device does with such reads. The thread that submits fills, or a task thread that had to ask for
+//            the zone's report first. The completion thread never copies.
 //   writes   go where ZoneBook has the write pointer, one at a time in a zone. One with Force Unit Access is sent with
 //            RWF_DSYNC if the device has that. If it has a cache only, a flush follows. If it has no cache, nothing
 //            need be done, and a flush neither. In the last two cases a write makes all before it durable, which is
@@ -55,8 +56,8 @@ namespace isozone {
 
 class LinuxDevice final : public ZonedDevice {
  public:
-  // `name`: what users call it. `kernel` has the device open, for writing unless `mode` is kReadOnly. Reads the report
-  // of all zones. kNotSupported if Isozone cannot use them, kIoError if the kernel does not report them.
+  // Makes the device that users call `name`. `kernel` has it open, for writing unless `mode` is kReadOnly. Reads the
+  // report of all zones. kNotSupported if Isozone cannot use them, kIoError if the kernel does not report them.
   static Result<std::unique_ptr<LinuxDevice>> Create(std::string name, OpenMode mode,
                                                      std::unique_ptr<BlockKernel> kernel, const QueueFacts& facts);
   ~LinuxDevice() override;
@@ -69,7 +70,7 @@ class LinuxDevice final : public ZonedDevice {
   DeviceCounters counters() const override;
   DeviceDescription description() const override;
 
-  // Why every request fails; OK as long as the device is there.
+  // Returns why every request fails; OK as long as the device is there.
   Status gone() const;
 
  private:
@@ -85,7 +86,7 @@ class LinuxDevice final : public ZonedDevice {
               ZoneLayout layout);
   // Takes over the kernel's report of all zones of the device.
   void Learn(std::span<const KernelZone> zones);
-  // Whether the request is to wait until the zones of left_active_ have been finished. It is started after that.
+  // Returns whether the request waits until the zones of left_active_ have been finished. It is started after that.
   bool WaitsForFinish(DeviceRequest& request);
   void FinishLeftActive();
   // Gives back the active resource of a zone that has all that the seam can write. Blocks.
@@ -101,33 +102,34 @@ class LinuxDevice final : public ZonedDevice {
   void Write(DeviceRequest& request);
   void StartFlush(DeviceRequest& request);
   void StartZoneCommand(DeviceRequest& request);
-  // `resends`: how often it was sent before. Blocks if that is not 0.
+  // `resends` is how often it was sent before. Blocks if that is not 0.
   void Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length, int resends = 0);
 
   void OnTransferred(std::unique_ptr<Command> command);
-  // Sends a read or flush again that the host did not carry out; false if that makes no sense.
+  // Sends a read or flush again that the host did not carry out. Returns false if that makes no sense.
   bool Resend(std::unique_ptr<Command>& command);
-  // Whether the kernel may have refused a write or append, which ended with `error`, for a wrong pointer of its own.
+  // Returns whether the kernel may have refused a write or append, which ended with `error`, for a wrong pointer of its
+  // own.
   bool MayWriteAgain(const DeviceRequest& request, int error, int resends) const;
   void EndWrite(DeviceRequest& request);
   void CompleteWrite(DeviceRequest& request, DeviceStatus status);
 
   // These block, on a task thread.
   void Resolve(DeviceRequest& request, int error);
-  // Sends a write or append again, on the thread of write_again_; false if its zone does not wait for it. `resends`: as
-  // for Send.
+  // Sends a write or append again, on the thread of write_again_. Returns false if its zone does not wait for it.
+  // `resends` is how often it was sent before.
   bool WriteAgain(DeviceRequest& request, int resends);
   void ResolveWrite(DeviceRequest& request, int error);
   void FinishLarge(DeviceRequest& request);
   void RunResets();
   void RunZoneCommand(DeviceRequest& request);
-  // `version`: of the zone, before the kernel was asked for the command.
+  // `version` is that of the zone before the kernel was asked for the command.
   void EndZoneCommand(DeviceRequest& request, int error, uint64_t version);
   // Takes over a report of a zone that is in doubt. Returns 0 or the error for which it stays so.
   int Settle(ZoneId id);
   // Asks the kernel for one zone. Returns 0 or an error, and notices if the device is gone.
   int Describe(ZoneId zone, ZoneDescriptor& descriptor);
-  // Takes resets that lie next to each other from those that wait; empty if none is left.
+  // Takes resets that lie next to each other from those that wait. Returns none if none is left.
   std::vector<DeviceRequest*> TakeResets();
 
   ZoneId ZoneOf(const DeviceRequest& request) const { return geometry().ZoneOf(request.offset); }
@@ -146,7 +148,7 @@ class LinuxDevice final : public ZonedDevice {
   std::vector<ZoneId> left_active_;  // not changed once the device is created
   std::atomic<bool> finishes_first_{false};
   Mutex first_mu_;
-  std::vector<DeviceRequest*> first_changes_ ISOZONE_GUARDED_BY(first_mu_);  // that wait for that
+  std::vector<DeviceRequest*> first_changes_ ISOZONE_GUARDED_BY(first_mu_);  // that wait for these finishes
 
   std::atomic<bool> is_gone_{false};
   mutable Mutex gone_mu_;

@@ -30,7 +30,8 @@ namespace isozone {
 
 class NvmeCalls final : public TransferCalls {
  public:
-  // `id`: of the namespace. `block_size`: bytes, a power of two. `kernel`: that carries the calls out.
+  // `id` is the number of the namespace, `block_size` its block in bytes, a power of two, and `kernel` the one that
+  // carries the calls out.
   NvmeCalls(uint32_t id, uint32_t block_size, KernelRelease kernel = RunningKernel())
       : id_(id), block_size_(block_size), kernel_(kernel) {}
 
@@ -41,7 +42,7 @@ class NvmeCalls final : public TransferCalls {
   int64_t ResultOf(const KernelTransfer& transfer, int answer) const override;
   int64_t Call(const KernelTransfer& transfer) const override;
 
-  // The command of a transfer.
+  // Returns the command of a transfer.
   nvme_uring_cmd CommandOf(const KernelTransfer& transfer) const;
 
  private:
@@ -50,9 +51,9 @@ class NvmeCalls final : public TransferCalls {
   const KernelRelease kernel_;
 };
 
-// The error of a block device (errno) for a status of NVMe that is not 0: its code and type, as the kernel answers
-// them. Two differ from what the kernel makes of them, which is EIO: Namespace is Write Protected is EPERM, and all
-// statuses of paths are ENOLINK, not only Host Path Error.
+// Returns the error of a block device (errno) for a status of NVMe that is not 0: its code and type, as the kernel
+// answers them. Two differ from what the kernel makes of them, which is EIO: Namespace is Write Protected is EPERM, and
+// all statuses of paths are ENOLINK, not only Host Path Error.
 int ErrorOfNvme(uint16_t status);
 
 }  // namespace isozone

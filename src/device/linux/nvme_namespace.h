@@ -19,10 +19,10 @@
 
 namespace isozone {
 
-// Whether the file system has a character device of a namespace of this name.
+// Returns whether `path` names the character device of an NVMe namespace.
 bool TakesNvmeCommands(const std::string& path);
-// The block device beside such a character device. kNotSupported if there is none, as for a namespace of a command set
-// that the kernel does not know.
+// Returns the block device beside such a character device. kNotSupported if there is none, as for a namespace of a
+// command set that the kernel does not know.
 Result<BlockDeviceNode> BlockDeviceBeside(const std::string& path);
 
 // A namespace that is open for commands.
@@ -32,14 +32,14 @@ struct OpenedNamespace {
 };
 
 // Opens the character device `path` of the namespace whose block device `block` has open, and which has these facts.
-// kPermissionDenied; kIoError if it does not identify itself; kNotSupported if the two that are open are not the same
-// namespace, whatever their names are, or if its blocks carry metadata, which only the block device knows to handle. A
-// message does not name the path.
+// kPermissionDenied if this process may not; kIoError if the namespace does not identify itself; kNotSupported if the
+// two that are open are not the same namespace, whatever their names are, or if its blocks carry metadata, which only
+// the block device knows to handle. A message does not name the path.
 Result<OpenedNamespace> OpenNamespace(const std::string& path, const FileDescriptor& block, const QueueFacts& facts,
                                       OpenMode mode);
 
-// What Identify Namespace has answered (NVM Command Set, CNS 00h): whether its blocks are those of the block device.
-// kNotSupported if they are not.
+// Checks what Identify Namespace has answered (NVM Command Set, CNS 00h). kNotSupported if the blocks of the namespace
+// are not those of the block device.
 Status CheckIdentity(std::span<const std::byte, 4096> identity, const QueueFacts& facts);
 
 }  // namespace isozone

@@ -12,15 +12,16 @@
 
 namespace isozone {
 
-// Takes the options of the device from `uri.options`: io=ring or io=threads, how requests reach the kernel; without it,
-// io_uring where the kernel allows that. A writer has the device for itself (O_EXCL). Each error says in one line what
-// to do: kNotFound, kBusy, kPermissionDenied, kReadOnly; kNotSupported for what is no block device or has no zones.
+// Opens the device. Takes its options from `uri.options`: io=ring or io=threads says how requests reach the kernel;
+// without it, io_uring is used where the kernel allows that. A writer has the device for itself (O_EXCL). Each error
+// says in one line what to do: kNotFound, kBusy, kPermissionDenied, kReadOnly; kNotSupported if it is no block device
+// or has no zones.
 Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode);
 
-// Takes the option io, which `OpenLinuxDevice` describes.
+// Takes the option io, which OpenLinuxDevice describes.
 Result<TransferPath> TakeTransferPath(UriOptions& options);
 
-// OK if OpenLinuxDevice would get as far as opening the device. Checks and takes the options, too.
+// Returns OK if OpenLinuxDevice would get as far as opening the device. Checks and takes the options, too.
 Status CheckLinuxDevice(Uri& uri);
 
 }  // namespace isozone

@@ -21,12 +21,12 @@ namespace isozone {
 class OpenedBlockDevice final : public BlockKernel {
  public:
   // Takes over `fd`, which is open with O_DIRECT, for writing if the device is to be changed. kNotSupported if `path`
-  // is kRing and the kernel refuses it. `kernel`: that has the device.
+  // is kRing and the kernel refuses it. `kernel` is the one that has the device.
   static Result<std::unique_ptr<BlockKernel>> Create(FileDescriptor fd, TransferPath path,
                                                      KernelRelease kernel = RunningKernel());
 
-  // The same with the character device of its namespace. Reads its first block, to see that commands reach it, whatever
-  // it answers: kNotSupported or kPermissionDenied if they do not.
+  // Takes over the character device of the namespace as well, and sends it all transfers. Reads its first block, to see
+  // that commands reach it, whatever it answers: kNotSupported or kPermissionDenied if they do not.
   static Result<std::unique_ptr<BlockKernel>> CreatePassing(FileDescriptor fd, TransferPath path,
                                                             OpenedNamespace passing, const QueueFacts& facts);
 
@@ -40,7 +40,7 @@ class OpenedBlockDevice final : public BlockKernel {
  private:
   explicit OpenedBlockDevice(FileDescriptor fd) : fd_(std::move(fd)) {}
 
-  // Whether commands reach the device: 0, or the error of the kernel.
+  // Sends a read of the first block. Returns 0 if it reached the device, or the error of the kernel.
   int Probe(const QueueFacts& facts, bool may_block);
 
   const FileDescriptor fd_;
@@ -48,7 +48,7 @@ class OpenedBlockDevice final : public BlockKernel {
   OpenedNamespace passing_;           // its descriptor is -1 if there is none
   std::unique_ptr<NvmeCalls> calls_;  // null if there is no such namespace
   std::unique_ptr<Transfers> transfers_;
-  std::unique_ptr<Transfers> rescuers_;  // by the block device; null if all transfers are
+  std::unique_ptr<Transfers> rescuers_;  // send again by the block device; null if all transfers go that way
 };
 
 }  // namespace isozone

@@ -16,15 +16,15 @@ struct Signature {
   std::string label;
   std::string uuid;
 
-  // "btrfs, label 'data', UUID 8a6e0804-2bd0-4672-b79d-d97027f9071a"
+  // Returns it in words: "btrfs, label 'data', UUID 8a6e0804-2bd0-4672-b79d-d97027f9071a".
   std::string Text() const;
 };
 
-// All signatures on the device, or in the file, at `path`; empty if there is none. Opens it for reading. `name` is what
-// errors call it.
+// Returns all signatures on the device, or in the file, at `path`; empty if there is none. Opens it for reading. Errors
+// call it `name`.
 Result<std::vector<Signature>> FindSignatures(const std::string& path, const std::string& name);
 
-// Overwrites all of them, or resets the zone that one lies in. Data of a kind that has no signature stays.
+// Overwrites all signatures, or resets the zones that they lie in. Data of a kind that has no signature stays.
 Status EraseSignatures(const std::string& path, const std::string& name);
 
 }  // namespace isozone

@@ -1,6 +1,6 @@
-// TaskThreads: threads for calls that block in the kernel. Tasks start in the order in which they were added. A
-// thread is started when a task finds none idle. One is there from the beginning, so that tasks run also where the
-// system has no further threads.
+// TaskThreads: threads for calls that block in the kernel. Tasks start in the order in which they were added. A thread
+// is started when a task finds none idle. One is started at once, so that tasks run even if the system has no further
+// threads.
 //
 // Thread safety: any thread may call Add, also from a task.
 #pragma once
@@ -18,14 +18,14 @@ namespace isozone {
 
 class TaskThreads {
  public:
-  // `name`: of the threads, at most 15 bytes.
+  // Has at most `count` threads, which are called `name`, of at most 15 bytes.
   TaskThreads(std::string name, uint32_t count);
-  // Runs what was added, then ends the threads. Must not be called from a task.
+  // Runs the tasks that were added, then ends the threads. Must not be called from a task.
   ~TaskThreads();
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  // Runs `task` here where the system has not a single thread for it.
+  // Queues `task`. Runs it in the calling thread if the system has not a single thread for it.
   void Add(std::function<void()> task);
 
  private:

@@ -19,15 +19,15 @@ class TransferCalls {
  public:
   virtual ~TransferCalls() = default;
 
-  // For people, in front of the way in which transfers reach the kernel; empty, or "NVMe passthrough, ".
+  // Returns what people read in front of the way in which transfers reach the kernel: nothing, or "NVMe passthrough, ".
   virtual std::string_view name() const = 0;
-  // Why no ring is used although the kernel may offer one, for people; empty if one is.
+  // Says to people why no ring is used although the kernel may offer one; empty if one is used.
   virtual std::string_view why_no_ring() const = 0;
-  // What a ring needs for such submissions: flags of io_uring_setup.
+  // Returns the flags of io_uring_setup that such submissions need.
   virtual uint32_t ring_flags() const = 0;
-  // Fills in `entry`, but for its flags and user data. `file`: the descriptor, or its number in the ring.
+  // Fills in `entry`, but for its flags and user data. `file` is the descriptor, or its number in the ring.
   virtual void Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& entry) const = 0;
-  // What belongs into KernelTransfer::result once the kernel has answered a submission.
+  // Returns what belongs into KernelTransfer::result once the kernel has answered a submission.
   virtual int64_t ResultOf(const KernelTransfer& transfer, int answer) const = 0;
   // Carries the transfer out, and returns what belongs into KernelTransfer::result. Blocks.
   virtual int64_t Call(const KernelTransfer& transfer) const = 0;
@@ -35,7 +35,7 @@ class TransferCalls {
 
 class FileCalls final : public TransferCalls {
  public:
-  // The only one that is needed.
+  // Returns the one object of this class.
   static const FileCalls& Get();
 
   std::string_view name() const override { return ""; }

@@ -7,7 +7,7 @@
 //
 // TransferCalls says what a transfer is at the kernel, in both.
 //
-// A transfer that may block is such a call of the thread that starts it, in both: that thread would wait for a
+// A transfer that may block is carried out by the thread that starts it, in both: that thread would wait for a
 // completion anyway, and no other thread need be woken for it.
 //
 // RingTransfers keeps at most kRingDepth transfers at the kernel, so that its completions always find room; further
@@ -47,16 +47,16 @@ enum class TransferPath : uint8_t {
 
 class Transfers {
  public:
-  // `registered`: a file that most transfers use, and that outlives this object; -1 if there is none. kNotSupported if
-  // `path` is kRing and there is none. `calls` outlives this object.
+  // Makes the transfers of `path`. `registered` is a file that most transfers use; -1 if there is none. It and `calls`
+  // must outlive this object. kNotSupported if `path` is kRing and no ring can be used.
   static Result<std::unique_ptr<Transfers>> Make(TransferPath path, int registered,
                                                  const TransferCalls& calls = FileCalls::Get());
 
   virtual ~Transfers() = default;
   virtual void Start(KernelTransfer& transfer) = 0;
-  // The name for people: "io_uring", "32 threads", ...
+  // Returns the name for people: "io_uring", "32 threads", ...
   virtual std::string name() const = 0;
-  // Whether the kernel carries transfers out while no thread waits in it for them.
+  // Returns whether the kernel carries transfers out while no thread waits in it for them.
   virtual bool asynchronous() const = 0;
 
  protected:
@@ -68,7 +68,7 @@ class RingTransfers final : public Transfers {
  public:
   static constexpr uint32_t kRingDepth = 1024;
 
-  // `registered` and `calls`: as for Make. Null, with the reason in `error` (a value of errno), if the kernel refuses.
+  // Takes the arguments of Make. Returns null, with the reason in `error` (a value of errno), if the kernel refuses.
   static std::unique_ptr<RingTransfers> Create(int registered, int& error,
                                                const TransferCalls& calls = FileCalls::Get());
   ~RingTransfers() override;
@@ -82,14 +82,15 @@ class RingTransfers final : public Transfers {
  private:
   RingTransfers(int registered, const TransferCalls& calls) : registered_(registered), calls_(calls) {}
 
-  // Hands `transfer` to the kernel; null: the wait for the eventfd. Returns 0, or the error for which it has not been
-  // started.
+  // Hands `transfer`, or if that is null the wait for the eventfd, to the kernel. Returns 0, or the error for which it
+  // has not been started.
   int Send(KernelTransfer* transfer) ISOZONE_REQUIRES(mu_);
-  // The reaper: takes completions until the object is to be destroyed.
+  // The thread reaper_ runs this: it takes completions until the object is to be destroyed.
   void Reap();
-  // Waits until there are completions, or, if `blind`, where the kernel refuses that, for a while.
+  // Waits until there are completions. If the kernel refuses to let it wait, sets `blind`, and sleeps a while instead
+  // from then on.
   void WaitForCompletions(bool& blind);
-  // Takes the completions that there are, of which there may be none. False: the object is to be destroyed.
+  // Takes the completions that there are, which may be none. Returns false if the object is to be destroyed.
   bool TakeCompletions();
   // Gives back the places of `completed` transfers, and starts those that wait for one.
   void Refill(uint32_t completed);
@@ -113,7 +114,7 @@ class ThreadTransfers final : public Transfers {
  public:
   static constexpr uint32_t kThreads = 32;
 
-  // `why`: the reason for using threads, for people; may be empty. `calls`: as for Make.
+  // `why` says to people why threads are used; it may be empty. `calls` must outlive this object.
   explicit ThreadTransfers(std::string why, const TransferCalls& calls = FileCalls::Get())
       : why_(std::move(why)), calls_(calls) {}
 

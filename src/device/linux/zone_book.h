@@ -39,41 +39,42 @@ class ZoneBook {
  public:
   explicit ZoneBook(const DeviceGeometry& geometry);
 
-  // Of what is known of the zone; to be taken before the kernel is asked for a report.
+  // Returns the version of what is known of the zone. It must be taken before the kernel is asked for a report.
   uint64_t VersionOf(ZoneId id) const;
-  // Takes over what the kernel reports of a zone, unless a write is in flight. False: `version` is no longer that of
-  // the zone, which wants another report.
+  // Takes over what the kernel reports of a zone, unless a write is in flight. Returns false if `version` is no longer
+  // that of the zone, which then needs another report.
   bool Learn(const ZoneDescriptor& descriptor, uint64_t version);
-  // Bytes from the start of the zone that hold data; behind them it reads as zeros.
+  // Returns how many bytes from the start of the zone hold data. Behind them it reads as zeros.
   uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
   bool IsInDoubt(ZoneId zone) const { return zones_[zone.value()].in_doubt.load(std::memory_order_relaxed); }
   bool IsOffline(ZoneId zone) const {
     return zones_[zone.value()].state.load(std::memory_order_relaxed) == ZoneState::kOffline;
   }
 
-  // Checks a write and takes the zone for it: from kSuccess on the zone is writing.
+  // Checks a write and takes the zone for it. If that succeeds (kSuccess), the zone is writing.
   DeviceStatus BeginWrite(ZoneId id, uint64_t offset, uint64_t length);
-  // The same for an append, which goes where the zone is written (`request.written_at` is set). If the zone is writing
+  // Does that for an append, which goes where the zone is written (`request.written_at` is set). If the zone is writing
   // already, or others wait, the request waits here, and `waits` is true.
   DeviceStatus TakeAppend(DeviceRequest& request, bool& waits);
-  // Ends a write of `length` bytes that succeeded. False: the zone is in doubt, still writing, and wants Relearn.
+  // Ends a write of `length` bytes that succeeded. Returns false if the zone is in doubt; it is then still writing, and
+  // the caller must call Relearn.
   bool EndWrite(ZoneId id, uint64_t length);
-  // Ends a write as the kernel reports the zone. False: it was reset or finished since `version`, is still writing, and
-  // wants another report.
+  // Ends a write with what the kernel reports of the zone. Returns false if the zone was reset or finished since
+  // `version`; it is then still writing, and needs another report.
   bool Relearn(const ZoneDescriptor& descriptor, uint64_t version);
   // Ends a write that failed while the kernel does not report the zone, which is in doubt from now on.
   void Forget(ZoneId id);
-  // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes
-  // kSuccess. Null: none waits, or the zone has been taken by a write.
+  // Takes an append that waits, if the zone is idle, and checks it; the zone is writing if `status` becomes kSuccess.
+  // Returns null if none waits, or if a write has taken the zone.
   DeviceRequest* NextAppend(ZoneId id, DeviceStatus& status);
 
-  // Whether the zone's state allows a reset or finish, as far as is known.
+  // Returns whether the zone's state allows a reset or finish, as far as is known.
   bool MayChange(ZoneId zone) const {
     const ZoneState state = zones_[zone.value()].state.load(std::memory_order_relaxed);
     return state != ZoneState::kReadOnly && state != ZoneState::kOffline;
   }
-  // The zone has been reset or finished; `version` was its version before the kernel was asked for that. False: it is
-  // in doubt, and wants a report.
+  // Notes that the zone was reset or finished; `version` was its version before the kernel was asked for that. Returns
+  // false if the zone is in doubt, and needs a report.
   bool NoteReset(ZoneId zone, uint64_t version);
   bool NoteFinish(ZoneId zone, uint64_t version);
 

@@ -26,8 +26,8 @@ namespace isozone {
 
 class ZoneLayout {
  public:
-  // `zones` are all zones of the device, in order. kNotSupported if none can be used, or zones do not lie one behind
-  // the other in equal distances.
+  // Lays out `zones`, which are all zones of the device, in order. kNotSupported if none can be used, or if zones do
+  // not lie one behind the other in equal distances.
   static Result<ZoneLayout> Of(const QueueFacts& facts, std::span<const KernelZone> zones);
 
   const DeviceGeometry& geometry() const { return geometry_; }
@@ -35,31 +35,31 @@ class ZoneLayout {
   uint32_t small() const { return small_; }                // zones of less capacity, which are left alone
   uint32_t large() const { return large_; }                // zones of more capacity, of which a part is used
 
-  // Bytes from the start of the device.
+  // Returns bytes from the start of the device.
   uint64_t PositionOf(ZoneId zone) const { return uint64_t{kernel_zone_[zone.value()]} * geometry_.zone_size; }
   uint64_t PositionOf(DeviceOffset offset) const {
     return PositionOf(geometry_.ZoneOf(offset)) + geometry_.OffsetInZone(offset);
   }
-  // Whether the zone has a larger capacity on the device.
+  // Returns whether the zone has a larger capacity on the device.
   bool IsLarge(ZoneId zone) const { return is_large_[zone.value()]; }
-  // How many zones from `zone` on lie next to each other on the device, at most `limit`.
+  // Returns how many zones from `zone` on lie next to each other on the device, at most `limit`.
   uint32_t RunOf(ZoneId zone, uint32_t limit) const;
 
-  // What the seam says of `zone`, which the kernel reports as `reported`.
+  // Returns what the seam says of `zone`, which the kernel reports as `reported`.
   ZoneDescriptor Describe(ZoneId zone, const KernelZone& reported) const;
-  // Whether the zone has all that the seam can write, and still holds an active resource of the device.
+  // Returns whether the zone has all that the seam can write, and still holds an active resource of the device.
   bool NeedsFinish(const KernelZone& reported) const;
 
  private:
   DeviceGeometry geometry_;
   std::vector<uint32_t> kernel_zone_;  // by zone of the seam
-  std::vector<bool> is_large_;         // the same
+  std::vector<bool> is_large_;         // likewise
   uint32_t conventional_ = 0;
   uint32_t small_ = 0;
   uint32_t large_ = 0;
 };
 
-// The kernel's descriptor, in bytes. Without `has_capacity` (BLK_ZONE_REP_CAPACITY) the capacity is the length.
+// Converts the kernel's descriptor to bytes. Without `has_capacity` (BLK_ZONE_REP_CAPACITY) the capacity is the length.
 KernelZone ToKernelZone(const blk_zone& zone, bool has_capacity);
 
 }  // namespace isozone

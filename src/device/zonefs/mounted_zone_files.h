@@ -18,9 +18,9 @@ namespace isozone {
 
 class MountedZoneFiles final : public ZoneFiles {
  public:
-  // `path`: where it is mounted. A writer has the mount for itself (flock of the folder seq). An error says in one line
-  // what to do: kNotFound, kNotSupported if no zonefs with sequential zones is mounted there, kReadOnly,
-  // kPermissionDenied, kBusy.
+  // Opens the zonefs that is mounted at `path`. A writer has the mount for itself (flock of the folder seq). An error
+  // says in one line what to do: kNotFound, kNotSupported if no zonefs with sequential zones is mounted there,
+  // kReadOnly, kPermissionDenied, kBusy.
   static Result<std::unique_ptr<MountedZoneFiles>> Open(const std::string& path, OpenMode mode);
 
   uint32_t count() const override { return count_; }
@@ -30,11 +30,11 @@ class MountedZoneFiles final : public ZoneFiles {
   bool IsGone() const override;
   std::string Text() const override;
 
-  // Of the block device below.
+  // Returns the number of the block device below.
   dev_t number() const { return number_; }
-  // What zonefs tells of itself in /sys/fs/zonefs: "max_wro_seq_files", ...; 0 if the kernel does not tell.
+  // Returns what zonefs tells of itself in /sys/fs/zonefs: "max_wro_seq_files", ...; 0 if the kernel does not tell.
   uint64_t Attribute(std::string_view name) const;
-  // "rw,errors=remount-ro".
+  // Returns the options of the mount: "rw,errors=remount-ro".
   std::string MountOptions() const;
 
  private:
@@ -43,12 +43,13 @@ class MountedZoneFiles final : public ZoneFiles {
   Status Lock() const;
 
   const std::string path_;
-  const FileDescriptor folder_;  // seq
+  const FileDescriptor folder_;  // the folder seq
   dev_t number_ = 0;
   uint32_t count_ = 0;
 };
 
-// The options of the file system with this number in the text of /proc/self/mountinfo; empty if it is not there.
+// Returns the options of the file system with this number in the text of /proc/self/mountinfo; empty if it is not
+// there.
 std::string MountOptionsOf(std::string_view mountinfo, uint32_t major, uint32_t minor);
 
 }  // namespace isozone

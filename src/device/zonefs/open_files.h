@@ -1,11 +1,10 @@
-// OpenFiles: the files that ZonefsKernel has open, by number. There are at most so many, those included that are about
-// to be opened; the one that was not used for longest makes room. A file that was handed out stays open at least until
-// it is given back.
+// OpenFiles: the files that ZonefsKernel has open, by number. There is a limit to their number, which also counts files
+// that are about to be opened; the file that was not used for longest makes room. A file that was handed out stays open
+// at least until it is given back.
 //
 //   Reserve --> (the file is opened) --> Add, or Unreserve if it could not be
 //
-//
-// Thread safety: any thread may call any method. Files are closed under no lock.
+// Thread safety: any thread may call any method. No lock is held while a file is closed.
 #pragma once
 
 #include <cstddef>
@@ -29,19 +28,20 @@ class OpenFiles {
 
   explicit OpenFiles(size_t most) : most_(most) {}
 
-  // Null if it is not open.
+  // Returns the file with this number, or null if it is not open.
   File Find(uint32_t number);
-  // Takes a place for a file that is about to be opened. If there is none, closes the file that nobody has used for
-  // longest, of those that nobody has and that are not kept; false if there is no such file either.
+  // Takes a place for a file that is about to be opened. If there is none, closes the file that was not used for
+  // longest, of those that nobody has and that are not kept. Returns false if there is no such file either.
   bool Reserve();
   void Unreserve();
-  // Uses the place that was reserved. Returns the file that is open under this number now: the given one, or one that
-  // another thread has added before.
+  // Puts the file into the place that was reserved. Returns the file that is open under this number now: the given one,
+  // or one that another thread has added before.
   File Add(uint32_t number, File file);
-  // Takes it out; null if it is not open.
+  // Takes the file out, and returns it; null if it is not open.
   File Take(uint32_t number);
-  // Closes a file as Reserve does; false if there is none.
+  // Closes a file as Reserve does. Returns false if there is none to close.
   bool CloseIdle();
+  // Keeps an open file from being closed to make room, until it is taken out.
   void Keep(uint32_t number);
 
   Use UseOf(uint32_t number) const;

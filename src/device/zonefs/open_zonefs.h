@@ -10,12 +10,12 @@
 
 namespace isozone {
 
-// Takes the options of the device from `uri.options`: io, as for dev:, where a writer needs io_uring. A writer has the
-// mount for itself. Each error says in one line what to do: kNotFound, kNotSupported, kReadOnly, kPermissionDenied,
+// Opens the device. Takes its options from `uri.options`: io, as for dev:, where a writer needs io_uring. A writer has
+// the mount for itself. Each error says in one line what to do: kNotFound, kNotSupported, kReadOnly, kPermissionDenied,
 // kBusy.
 Result<std::unique_ptr<LinuxDevice>> OpenZonefs(Uri& uri, OpenMode mode);
 
-// OK if OpenZonefs would find a zonefs that this process may read. Checks and takes the options, too.
+// Returns OK if OpenZonefs would find a zonefs that this process may read. Checks and takes the options, too.
 Status CheckZonefs(Uri& uri);
 
 }  // namespace isozone

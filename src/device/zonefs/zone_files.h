@@ -16,22 +16,23 @@ namespace isozone {
 struct ZoneFileStatus {
   uint64_t size = 0;      // bytes: the write pointer of the zone
   uint64_t capacity = 0;  // bytes: the most that it can hold
-  uint32_t mode = 0;      // permissions. None, of an empty file: the zone is offline. None to write: it is read-only.
+  uint32_t mode = 0;  // permissions. None at all on an empty file: the zone is offline. None to write: it is read-only
 };
 
 class ZoneFiles {
  public:
   virtual ~ZoneFiles() = default;
 
+  // Returns the number of files. The other methods return 0 or an error.
   virtual uint32_t count() const = 0;
   virtual int Look(uint32_t file, ZoneFileStatus& status) const = 0;
   // Opens a file for direct I/O, to write or to read. To write may block: a mount with explicit-open opens the zone.
   virtual int Open(uint32_t file, bool writes, FileDescriptor& opened) = 0;
-  // To 0, which resets the zone, or to its capacity, which finishes it. Blocks.
+  // Truncates a file to 0, which resets the zone, or to its capacity, which finishes it. Blocks.
   virtual int Truncate(uint32_t file, uint64_t size) = 0;
-  // Whether the device below has been taken away.
+  // Returns whether the device below has been taken away.
   virtual bool IsGone() const = 0;
-  // How it is mounted and used, for people.
+  // Says to people how zonefs is mounted and used.
   virtual std::string Text() const = 0;
 };
 

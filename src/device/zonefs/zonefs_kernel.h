@@ -63,7 +63,7 @@ class ZonefsKernel final : public BlockKernel {
   std::string transfer_path() const override;
 
  private:
-  // A transfer that is at the kernel, in place of the one that was asked for.
+  // A transfer at the kernel that does what another one asked for.
   struct Job {
     ZonefsKernel* kernel = nullptr;
     KernelTransfer* asked = nullptr;
@@ -72,15 +72,15 @@ class ZonefsKernel final : public BlockKernel {
     KernelTransfer transfer;
   };
 
-  // Finds the file of a zone, or opens it. Blocks if it `writes`. EMFILE if no file can be had now, ETOOMANYREFS if no
-  // zone can.
+  // Finds the file of a zone, or opens it. Blocks if it `writes`. Returns EMFILE or ENFILE if no file can be had now,
+  // and ETOOMANYREFS if no further zone can be open.
   int OpenZone(uint32_t zone, bool writes, OpenFiles::File& file);
-  // Finds or opens the file by which to flush: that of `zone`, or of the next one that can be opened, and keeps it.
+  // Finds or opens the file by which to flush, and keeps it: that of `zone`, or of the next one that can be opened.
   int OpenForFlush(uint32_t& zone, OpenFiles::File& file);
-  // To write to a zone: its file, after the one by which that is flushed.
+  // Finds or opens the file by which to write to a zone, after the one by which that is flushed.
   int OpenForWrite(uint32_t zone, OpenFiles::File& file);
-  // Sends a transfer by the file of a zone that `open` finds or opens: at once, or on a task thread, where it waits for
-  // a file.
+  // Sends a transfer by the file of a zone that `open` finds or opens: at once, or, if it must wait for a file, on a
+  // task thread.
   using Open = std::function<int(uint32_t& zone, OpenFiles::File& file)>;
   void OpenAndSend(KernelTransfer& asked, uint32_t zone, const Open& open);
   void WaitAndSend(KernelTransfer& asked, uint32_t zone, const Open& open);

@@ -72,9 +72,9 @@ Json CostJson(const IdentifyReport& report) {
           {"false_interference", report.false_interference}};
 }
 
-Json SetAsideJson(const IdentifyReport& report) {
+Json LeftOutJson(const IdentifyReport& report) {
   Json zones = Json::array();
-  for (const auto& [zone, why] : report.set_aside) zones.push_back({{"zone", zone.value()}, {"why", why.message()}});
+  for (const auto& [zone, why] : report.left_out) zones.push_back({{"zone", zone.value()}, {"why", why.message()}});
   return zones;
 }
 
@@ -99,7 +99,7 @@ void PrintFaults(const IdentifyReport& report, Console& console) {
   if (report.unreadable_blocks > 0) {
     console.Print("\n{} blocks could not be read, and were avoided.\n", report.unreadable_blocks);
   }
-  for (const auto& [zone, why] : report.set_aside) {
+  for (const auto& [zone, why] : report.left_out) {
     console.Print("\nZone {} could not be measured, and stays unknown: {}\n", zone.value(), why.message());
   }
 }
@@ -160,7 +160,7 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
     Json document = GroupsJson(name, report.groups);
     document["stored"] = stored;
     document["cost"] = CostJson(report);
-    document["set_aside"] = SetAsideJson(report);
+    document["set_aside"] = LeftOutJson(report);
     document["confidence"] = ConfidenceJson(report);
     document["lateness"] = timing.LatenessJson();
     document["problem"] = problem ? Json(*problem) : Json();

@@ -54,7 +54,7 @@ class ConventionalModel : public CommandModel {
   MediaCounts Media() const override;
 
   const FtlCounters& counters() const;
-  // The bytes of a page, the unit of the counters.
+  // Returns the bytes of a page, the unit of the counters.
   uint32_t block_size() const;
 
  private:

@@ -58,7 +58,7 @@ struct FlashLayout {
   uint32_t superblock_slots() const { return dies * block_slots; }
   uint32_t SuperblockOf(uint32_t slot) const { return slot / superblock_slots(); }
   uint32_t UnitOf(uint32_t slot) const { return slot / unit_slots; }  // counted over all superblocks
-  uint32_t PageOf(uint32_t slot) const { return slot / page_slots; }  // the same
+  uint32_t PageOf(uint32_t slot) const { return slot / page_slots; }  // counted over all superblocks as well
   uint32_t DieOf(uint32_t slot) const { return UnitOf(slot) % dies; }
 };
 
@@ -76,7 +76,7 @@ struct FtlCounters {
   uint64_t trimmed_pages = 0;  // mapped pages that were trimmed
   uint64_t erases = 0;         // of superblocks
 
-  // Pages written to flash for each page that the host wrote; 1 if it wrote none.
+  // Returns the pages written to flash for each page that the host wrote; 1 if it wrote none.
   double WriteAmplification() const {
     return host_pages == 0 ? 1 : static_cast<double>(host_pages + copied_pages) / static_cast<double>(host_pages);
   }
@@ -95,7 +95,7 @@ class PageMap {
   void Write(uint32_t page, std::vector<FlashStep>& steps);
   // Forgets the content of `page`.
   void Trim(uint32_t page);
-  // The slot of `page`; kNone if it was never written or was trimmed.
+  // Returns the slot of `page`; kNone if it was never written or was trimmed.
   uint32_t SlotOf(uint32_t page) const { return slot_of_[page]; }
 
   // Writes every page in order, and then overwrites random pages, `times` times as many as there are.
@@ -105,7 +105,7 @@ class PageMap {
   const FtlCounters& counters() const { return counters_; }
   // Sets all counters to 0.
   void ResetCounters() { counters_ = {}; }
-  // Whether no logical page has lost its slot, and the other invariants above hold. For tests: O(slots).
+  // Returns whether no logical page has lost its slot, and the other invariants above hold. For tests: O(slots).
   bool IsConsistent() const;
 
  private:
@@ -138,7 +138,7 @@ class PageMap {
   uint32_t next_in_victim_ = 0;  // the first slot that was not examined yet
   uint64_t victim_gain_ = 0;     // slots that were not valid when the victim was picked; more than 0
   uint64_t victim_cost_ = 0;     // slots that were valid then
-  int64_t due_ = 0;              // copies, times victim_gain_, by which GC is behind the host; < 0: ahead
+  int64_t due_ = 0;              // how many copies, times victim_gain_, GC is behind the host; < 0: ahead
 
   FtlCounters counters_;
 };

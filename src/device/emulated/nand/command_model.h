@@ -45,8 +45,8 @@ struct MediaCounts {
   // All, dummy bytes included. Data that is still in a write buffer does not count. Without timing, the bytes of all
   // writes and appends, those that the device copied, and dummy bytes.
   uint64_t written = 0;
-  // Of these, the ones in place of data: units are padded at the end of a zone, zones when they are finished or reset.
-  // Without timing, only zones are padded.
+  // The part of `written` that stands in place of data: units are padded at the end of a zone, zones when they are
+  // finished or reset. Without timing, only zones are padded.
   uint64_t dummy = 0;
   bool operator==(const MediaCounts&) const = default;
 };
@@ -71,7 +71,7 @@ class CommandModel {
   // again ends. O(log n) amortised.
   virtual int64_t NextCompletionBound() = 0;
 
-  // What was programmed to flash so far.
+  // Returns what was programmed to flash so far.
   virtual MediaCounts Media() const = 0;
 };
 

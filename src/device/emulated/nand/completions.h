@@ -31,8 +31,8 @@ class Completions {
     }
   }
 
-  // CommandModel::NextCompletionBound(). `earliest(slot, number)` returns when that command can end, as far as is known
-  // now, or kNever if End was called for it. `next_event` is the time of the next event of the simulation.
+  // Returns CommandModel::NextCompletionBound(). `earliest(slot, number)` returns when that command can end, as far as
+  // is known now, or kNever if End was called for it. `next_event` is the time of the next event of the simulation.
   template <typename Earliest>
   int64_t NextBound(int64_t next_event, const Earliest& earliest) {
     const int64_t known = ended_.empty() ? CommandModel::kNever : ended_.top().time;

@@ -14,7 +14,7 @@ template <typename T>
 using MinHeap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
 
 enum class EventKind : uint8_t {
-  kStepEnds,   // of a command
+  kStepEnds,   // a command ends a step
   kPadding,    // a command may have another unit padded
   kArrayRead,  // a die has read a page and now needs its channel
   kArrayFree,  // a die has finished the job at the front
@@ -25,14 +25,14 @@ struct Event {
   int64_t time = 0;
   uint64_t sequence = 0;
   EventKind kind = EventKind::kStepEnds;
-  uint32_t index = 0;  // of the command or the die
+  uint32_t index = 0;  // number of the command or the die
   bool operator>(const Event& other) const { return std::tie(time, sequence) > std::tie(other.time, other.sequence); }
 };
 
 class EventQueue {
  public:
   void Schedule(int64_t time, EventKind kind, uint32_t index) { events_.push({time, ++last_sequence_, kind, index}); }
-  // The time of the next event; INT64_MAX if there is none.
+  // Returns the time of the next event; INT64_MAX if there is none.
   int64_t NextTime() const { return events_.empty() ? INT64_MAX : events_.top().time; }
   // Removes and returns the next event. The queue must not be empty.
   Event Pop() {

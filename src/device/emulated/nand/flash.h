@@ -48,15 +48,15 @@ class Flash {
   Flash(const Profile& profile, EventQueue& events);
 
   void Start(int64_t now, Part& part);
-  // Programs a padded unit for which no command waits. `dummy`: bytes that hold no data.
+  // Programs a padded unit for which no command waits. `dummy` is the number of its bytes that hold no data.
   void ProgramPadded(int64_t now, uint32_t die, uint32_t dummy);
   // Handles an event of the flash; returns the part that ended with it, if one did.
   Part* Handle(const Event& event);
 
-  // The earliest time at which `part`, started and not ended, can end.
+  // Returns the earliest time at which `part`, started and not ended, can end.
   int64_t EarliestEnd(const Part& part) const;
-  // The earliest time at which the last part of `chain` can end, if all are started at `start` or later. The parts are
-  // for one die, of one kind, and lie `stride` apart.
+  // Returns the earliest time at which the last part of `chain` can end, if all are started at `start` or later. The
+  // parts are for one die, of one kind, and lie `stride` apart.
   int64_t EarliestEndOfChain(std::span<const Part> chain, size_t stride, int64_t start) const;
 
   const MediaCounts& media() const { return media_; }

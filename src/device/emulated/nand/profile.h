@@ -6,7 +6,7 @@
 // (powers of 1024), durations as 25.5us or 3ms, rates as 800MB/s or 3.94GB/s (powers of 1000, as in data sheets).
 //
 // A profile with `over_provisioning` describes a conventional SSD: the same flash and controller under a page-mapped
-// FTL (src/conventional). It has a capacity and erase blocks instead of zones, and always has timing.
+// FTL (device/emulated/ftl). It has a capacity and erase blocks instead of zones, and always has timing.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct Profile {
   // start of the zone, at most to its capacity; an empty zone not at all. They count without timing, too.
   // 0: finish pads the whole zone if there is a finish_bandwidth, else only the program units that are not full.
   uint64_t finish_padding = 0;
-  uint64_t reset_padding = 0;  // before it erases; 0: it pads nothing
+  uint64_t reset_padding = 0;  // padded before it is erased; 0: not at all
 
   // Only for a conventional SSD, which of the fields above has only block_size: its FTL maps blocks of that size, which
   // must not exceed page_size.
@@ -82,8 +82,8 @@ struct Profile {
   uint32_t write_buffer_units = 0;  // full program units a die's write buffer holds, the one being programmed included
   uint64_t link_bandwidth = 0;      // host link, bytes/s in each direction
   int64_t read_latency_ns = 0;      // time of a read in firmware and queues, in addition to flash, channel and link
-  int64_t write_latency_ns = 0;     // the same for a write or append
-  int64_t management_latency_ns = 0;  // the same for reset and finish; open and close take only this
+  int64_t write_latency_ns = 0;     // likewise, of a write or append
+  int64_t management_latency_ns = 0;  // likewise, of a reset or finish; open and close take only this
   // The whole duration of a flush. It takes no flash time: the controller protects its buffer against power cuts
   // (capacitors), so units that are not full stay there.
   int64_t flush_latency_ns = 0;
@@ -99,12 +99,13 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
-// kInvalidArgument with the line that is wrong, "small-zone.profile:12: ...": unknown key, bad value, repeated key; or,
-// without a line, a value that is missing or contradicts another. `where` names the source in messages.
+// Parses and checks a profile; messages call its source `where`. kInvalidArgument with the line that is wrong,
+// "small-zone.profile:12: ...": unknown key, bad value, repeated key; or, without a line, a value that is missing or
+// contradicts another.
 Result<Profile> ParseProfile(std::string_view text, std::string_view where);
 
-// The checks of ParseProfile that concern several values, for profiles whose fields were changed after parsing.
-// kInvalidArgument, with the keys.
+// Makes the checks of ParseProfile that concern several values, for profiles whose fields were changed after parsing.
+// Fails with kInvalidArgument, which names the keys.
 Status ValidateProfile(const Profile& profile);
 
 // Returns `profile`, which must be conventional, with another capacity. If that leaves fewer than 256 erase blocks on a
@@ -113,20 +114,20 @@ Status ValidateProfile(const Profile& profile);
 // if the capacity is too small for that.
 Result<Profile> ScaleConventional(Profile profile, uint64_t capacity);
 
-// A built-in profile by name, or a file if `name` contains a '/'. kNotFound lists the built-in names.
+// Loads a built-in profile by name, or a file if `name` contains a '/'. kNotFound lists the built-in names.
 Result<Profile> LoadProfile(const std::string& name);
-// Sorted.
+// Returns the names of the built-in profiles, sorted.
 std::vector<std::string> BuiltinProfileNames();
 
-// To which byte of the zone a finish, and a reset, of a zone with `written` bytes pads it: `written` if not at all. The
-// program units that are not full are padded besides, by a finish always, by a reset if it pads at all.
+// Return up to which byte of the zone a finish, or a reset, pads a zone with `written` bytes: `written` if it does not
+// pad. Program units that are not full are padded besides, by a finish always, by a reset if it pads at all.
 uint64_t PaddedByFinish(const Profile& profile, uint64_t written);
 uint64_t PaddedByReset(const Profile& profile, uint64_t written);
 
-// How long a reset of a zone with `written` bytes takes, in nanoseconds, in addition to management_latency and erasing.
+// Returns how long a reset of a zone with `written` bytes takes, in ns, in addition to management_latency and erasing.
 int64_t ResetDuration(const Profile& profile, uint64_t written);
 
-// The profile as text that ParseProfile reads back to the same values.
+// Returns the profile as text that ParseProfile reads back to the same values.
 std::string FormatProfile(const Profile& profile);
 
 }  // namespace isozone

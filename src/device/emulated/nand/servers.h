@@ -13,7 +13,7 @@
 
 namespace isozone {
 
-// Nanoseconds that `bytes` take at a rate. A rate of 0 means no limit, so the result is 0.
+// Returns the nanoseconds that `bytes` take at a rate. A rate of 0 means no limit, so the result is 0.
 inline int64_t DurationOf(uint64_t bytes, uint64_t bytes_per_second) {
   __extension__ using Wide = unsigned __int128;
   if (bytes_per_second == 0) return 0;
@@ -26,7 +26,7 @@ class FifoServer {
  public:
   // Takes work at `now`, which never goes back. Returns the time at which it ends.
   int64_t Serve(int64_t now, int64_t duration) { return free_at_ = EarliestEnd(now, duration); }
-  // The earliest end of work that arrives at `arrival` or later and has not arrived yet.
+  // Returns the earliest end of work that arrives at `arrival` or later and has not arrived yet.
   int64_t EarliestEnd(int64_t arrival, int64_t duration) const { return std::max(arrival, free_at_) + duration; }
 
  private:
@@ -57,13 +57,13 @@ class WorkQueue {
   // Notes that the job at the front does not end before `time`.
   void DelayFront(int64_t time) { shift_ = std::max(shift_, time - jobs_.front().first); }
 
-  // The earliest end of a queued job. Exact once DelayFront was called with the job's real end.
+  // Returns the earliest end of the job with this mark. It is exact once DelayFront was called with the job's real end.
   int64_t EarliestEnd(int64_t mark) const { return mark + shift_; }
-  // The earliest time at which a job that is pushed at `arrival` or later can start.
+  // Returns the earliest time at which a job that is pushed at `arrival` or later can start.
   int64_t EarliestStart(int64_t arrival) const { return std::max(arrival, total_ + shift_); }
 
  private:
-  std::deque<std::pair<int64_t, Job>> jobs_;  // with their marks
+  std::deque<std::pair<int64_t, Job>> jobs_;  // each with its mark
   int64_t total_ = 0;                         // the mark of the last job ever pushed
   int64_t shift_ = 0;
 };

@@ -19,9 +19,9 @@ class ZoneMap {
   explicit ZoneMap(const Profile& profile);
 
   uint32_t width() const { return width_; }
-  // The die of a slot below width().
+  // Returns the die of a slot below width().
   uint32_t DieOf(uint32_t zone, uint32_t slot) const { return (first_die_[zone] + slot) % dies_; }
-  // How many of a zone's first `written` bytes lie on a slot.
+  // Returns how many of a zone's first `written` bytes lie on a slot.
   uint64_t BytesOnSlot(uint32_t slot, uint64_t written) const;
 
  private:
