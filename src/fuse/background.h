@@ -23,8 +23,8 @@ namespace isozone {
 
 class BackgroundStart {
  public:
-  // Whether this is the process that goes on. In the other, `report` is what that one reported. Nothing may have been
-  // logged before.
+  // Splits the process in two. Returns true in the one that goes on. Returns false in the other one, with what the
+  // first reported in `report`. Nothing may have been logged before.
   Result<bool> Fork(Status& report);
   void ReportReady();
   void ReportFailure(const Status& status);
@@ -34,8 +34,8 @@ class BackgroundStart {
   static Status Receive(int fd);
 
   FileDescriptor report_;
-  FileDescriptor nowhere_;                            // that the standard streams lead to once it is ready
-  std::shared_ptr<spdlog::sinks::dist_sink_mt> log_;  // to standard error at first, then to syslog
+  FileDescriptor nowhere_;                            // where the standard streams lead once it is ready
+  std::shared_ptr<spdlog::sinks::dist_sink_mt> log_;  // writes to standard error at first, then to syslog
 };
 
 }  // namespace isozone

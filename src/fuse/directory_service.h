@@ -27,7 +27,7 @@ struct DirectoryService {
   HintReader* hints = nullptr;  // null: programs that say how long their files will live are not heard
 };
 
-// Serves `file_system`, which has `inodes`, until the end. `ready` is called once it can be used.
+// Serves `file_system`, whose inodes are `inodes`, until the end. `ready` is called once the directory can be used.
 Status ServeDirectory(FileSystem& file_system, InodeFiles& inodes, const DirectoryService& service, EndOfService& end,
                       const std::function<void()>& ready);
 

@@ -1,4 +1,4 @@
-// EndOfService: what a daemon waits for: a signal that asks it to end (SIGINT, SIGTERM, SIGHUP), or that there is
+// EndOfService: the end that a daemon waits for. Either a signal asks it to end (SIGINT, SIGTERM, SIGHUP), or there is
 // nothing left to serve.
 //
 // The signals are held back in all threads that are made after this object, so that none of them ends the process while
@@ -21,8 +21,9 @@ class EndOfService {
   EndOfService(const EndOfService&) = delete;
   EndOfService& operator=(const EndOfService&) = delete;
 
-  // Waits; whether a signal came. kIoError if it cannot wait.
+  // Waits for the end. Returns true if it is a signal, false if nothing is left to serve. kIoError if it cannot wait.
   Result<bool> Wait();
+  // Says that there is nothing left to serve.
   void NothingLeft();
 
  private:

@@ -28,7 +28,8 @@ struct FileHandle : OpenHandle {
   std::shared_ptr<PositionalFile> file;
   IoClass read_class = IoClass::kUserRead;
   bool can_write = false;
-  // The file is new, and its program may have said how long it will live (new_file.h). Until the first write.
+  // Whether the file is new, so that its program may have said how long it will live (new_file.h). False from the first
+  // write on.
   std::atomic<bool> may_have_hint{false};
 };
 
@@ -40,7 +41,7 @@ struct DirectoryHandle : OpenHandle {
 
 class OpenHandles {
  public:
-  // The number of the handle.
+  // Takes over the handle, and returns its number.
   uint64_t Add(std::unique_ptr<OpenHandle> handle);
   void Close(uint64_t number);
   void CloseAll();

@@ -32,11 +32,11 @@ struct FuseOptions {
   std::vector<std::string> kernel = {"nosuid", "nodev"};  // what the kernel is told, in order: later ones win
 
   // Takes over the options in `list`. kInvalidArgument names the first that is unknown or has no such value. Options
-  // that are for mount(8) alone, such as `nofail` and `x-systemd.requires=...`, are accepted and mean nothing here.
+  // that are for mount(8) alone, such as `nofail` and `x-systemd.requires=...`, are accepted and have no effect here.
   Status Add(std::string_view list);
 };
 
-// For people: what `isozone mount --help` and the test of docs/mount.md list.
+// An option in words, as `isozone mount --help` and the test of docs/mount.md list it.
 struct FuseOptionHelp {
   std::string_view example;  // "threads=N"
   std::string_view meaning;  // a few words, with the default

@@ -38,30 +38,33 @@ namespace isozone {
 
 class FuseRing {
  public:
-  // Whether this machine's kernel may be asked for it: the parameter enable_uring of its module fuse. kNotSupported.
+  // Checks that this machine's kernel may be asked for it: that the parameter enable_uring of its module fuse is on.
+  // Fails with kNotSupported otherwise.
   static Status CheckEnabled();
-  // Of the kernel: one for each CPU that this machine may ever have. kNotSupported: the kernel does not say, or their
-  // numbers have gaps.
+  // Returns the number of the kernel's queues: one for each CPU that this machine may ever have. kNotSupported if the
+  // kernel does not say, or if the numbers of the CPUs have gaps.
   static Result<uint16_t> CountQueues();
 
-  // For the connection that `channel` belongs to, which stays open. kNotSupported: no io_uring here.
+  // Makes a ring for the connection that `channel` belongs to, which must stay open. kNotSupported if there is no
+  // io_uring.
   static Result<std::unique_ptr<FuseRing>> Make(int channel, uint16_t queue);
   ~FuseRing();
   FuseRing(const FuseRing&) = delete;
   FuseRing& operator=(const FuseRing&) = delete;
 
-  // By the thread that the ring belongs to from then on, before all else. It stays on the CPU of the queue, if it may.
-  // kNotSupported: the ring cannot be used.
+  // Must be called first, by the thread that the ring belongs to from then on. That thread stays on the CPU of the
+  // queue, if it may. kNotSupported if the ring cannot be used.
   Status Begin();
-  // Gives the answer to the last request, if there was one, and waits for the next, which `request` shows until then.
-  // 0; -EINTR: a signal came, call it again; any other -errno: no request comes any more.
+  // Gives the answer to the last request, if there was one, to the kernel, and waits for the next request. `request`
+  // shows it until the next call. Returns 0; -EINTR if a signal came and it must be called again; any other -errno if
+  // no request comes any more.
   int Next(fuse_buf& request);
-  // Takes the answer to that request, as libfuse gives it to writev(2). Its size, or -1 and errno.
+  // Takes the answer to that request, as libfuse gives it to writev(2). Returns its size, or -1 and sets errno.
   ssize_t Answer(const iovec* parts, int count);
-  // Whether the kernel took the entry.
+  // Returns whether the kernel took the entry.
   bool registered() const { return registered_; }
-  // Where the data of an answer may be made, so that nothing copies it: kLongestRequest bytes, in place of the
-  // request's.
+  // Returns kLongestRequest bytes in which the data of an answer may be made, so that nothing copies it. They take the
+  // place of the request's data.
   std::span<std::byte> answer_data() { return memory_.span().subspan(2 * kPage); }
 
  private:
@@ -71,7 +74,7 @@ class FuseRing {
   FuseRing(int channel, uint16_t queue);
   Exchange& exchange();
   void Submit();
-  // Waits for what was submitted: its result; -EINTR: it is still to be waited for.
+  // Waits for what was submitted, and returns its result; -EINTR if it must be waited for once more.
   int WaitForResult();
   int Receive(fuse_buf& request);
 
@@ -80,9 +83,9 @@ class FuseRing {
   AlignedBuffer memory_;
   std::array<iovec, 2> parts_{};  // of memory_, as the kernel learns them
   io_uring ring_{};
-  bool made_ = false;        // ring_
+  bool made_ = false;        // ring_ was made
   bool registered_ = false;  // the kernel has the entry
-  bool waiting_ = false;     // for what was submitted
+  bool waiting_ = false;     // something was submitted, and its result has not come
   uint64_t request_ = 0;     // the number of the request in hand
   bool answered_ = false;
 };

@@ -43,7 +43,7 @@ namespace isozone {
 class FuseSession {
  public:
   // Mounts `directory`, as PrepareDirectory gave it, as a file system of `source`. `operations` get `user_data`, which
-  // outlives this. kNotSupported: no /dev/fuse; kPermissionDenied.
+  // must outlive this. kNotSupported without /dev/fuse; kPermissionDenied if this process may not mount.
   static Result<std::unique_ptr<FuseSession>> Mount(const fuse_lowlevel_ops& operations, void* user_data,
                                                     const std::string& directory, const std::string& source,
                                                     const FuseOptions& options);
@@ -52,18 +52,18 @@ class FuseSession {
   // Begins to serve. `ended` is called once, by a thread of the session, when the last thread is about to end: the
   // directory was unmounted, or the connection broken.
   Status Start(std::function<void()> ended);
-  // After Start: waits for the kernel's first request. OK: requests come by io_uring from then on. kNotSupported: they
-  // come by /dev/fuse, and the message says why.
+  // Waits for the kernel's first request, after Start. OK if requests come by io_uring from then on. kNotSupported if
+  // they come by /dev/fuse; the message says why.
   Status WaitForRings();
-  // Ends the mount. All that was written by then has been handed to `operations` when this returns OK. kBusy: programs
+  // Ends the mount. If it returns OK, all that was written by then has been handed to `operations`. kBusy if programs
   // went on writing, and something of that is lost.
   Status Unmount();
 
-  // Of the mounted file system; 0: not known.
+  // Returns the device number of the mounted file system; 0 if it is not known.
   dev_t device() const { return device_; }
 
-  // In an operation: kLongestRequest bytes of this thread for the data of an answer. They take the place of the data of
-  // the request.
+  // Returns kLongestRequest bytes of the calling thread for the data of an answer. To be called in an operation. They
+  // take the place of the data of the request.
   static std::span<std::byte> AnswerData();
 
   FuseSession(const FuseSession&) = delete;
@@ -73,28 +73,29 @@ class FuseSession {
   FuseSession(std::string directory, const FuseOptions& options);
 
   Status OpenChannels();
-  // Where the kernel offers no io_uring, or this process may not use it, there are no rings: kNotSupported.
+  // Starts the threads of the rings. kNotSupported if the kernel offers no io_uring, or this process may not use it;
+  // there are no rings then.
   Status StartRings();
   Status MakeRings();
   Status StartThread(std::function<void()> serve);
   void ThreadEnded();
   void Serve(int channel);
   void ServeRing(FuseRing& ring, ServingThreads& of_queue);
-  // Until there is no next request: the error that says so, or 0: this session ends.
+  // Serves requests until there is no next one. Returns the error that `next` ended with, or 0 if this session ends.
   int ServeRequests(const std::function<int(fuse_buf& request)>& next);
   Result<FileDescriptor> CloneChannel() const;
-  // Whether the directory shows this mount; kNothing: no mount any more.
+  // What the directory shows: this mount, another one, or no mount any more.
   enum class Shown : uint8_t { kThis, kAnother, kNothing };
   Shown WhatIsShown() const;
-  // Serves until nothing has come for a while. Whether that was before the patience ended.
+  // Serves until nothing has come for a while. Returns false if its patience ended before that.
   bool WaitUntilQuiet() const;
   void EndThreads();
 
-  // What libfuse reads and writes by, in a thread of Serve.
+  // libfuse reads and writes by these, in a thread of Serve.
   ssize_t ReadRequest(int channel, void* buffer, size_t size);
   ssize_t WriteAnswer(int channel, iovec* parts, int count);
   enum class Rings : uint8_t { kNotAgreed, kUsed, kUnused };
-  // Adds to the answer to FUSE_INIT what libfuse 3.14 does not know. Whether the kernel is told to use rings.
+  // Adds to the answer to FUSE_INIT what libfuse 3.14 does not know. Returns whether it tells the kernel to use rings.
   bool CompleteInit(const iovec& answer) const;
   void Agree(Rings rings);
   static FuseSession& Of(void* user_data);
@@ -103,16 +104,16 @@ class FuseSession {
   const uint32_t thread_count_;
   const bool io_uring_;
   fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
-  std::string number_;               // of the mounted file system, set by Mount
-  dev_t device_ = 0;                 // the same
+  std::string number_;               // device number of the mounted file system, set by Mount
+  dev_t device_ = 0;                 // likewise, as stat(2) has it
   std::vector<FileDescriptor> channels_;
   std::vector<std::unique_ptr<FuseRing>> rings_;
   ServingThreads of_channels_;
-  std::deque<ServingThreads> of_queues_;  // of the CPUs, by the rings
+  std::deque<ServingThreads> of_queues_;  // by CPU: the threads of its rings
   Status rings_started_;                  // set by Start
   std::vector<std::thread> threads_;
   std::function<void()> ended_;
-  std::atomic<uint32_t> running_{0};       // threads, and Start
+  std::atomic<uint32_t> running_{0};       // threads that have not ended, and Start
   std::atomic<bool> stopping_{false};      // threads read no more
   std::atomic<uint64_t> init_request_{0};  // the number of the FUSE_INIT whose answer is to be completed; 0: none
   std::atomic<uint64_t> offered_{0};       // flags of that request

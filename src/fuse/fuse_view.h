@@ -41,9 +41,9 @@
 
 namespace isozone {
 
-// The errno that a program gets for a status. kNotFound says that an inode has gone, and is ESTALE: the kernel then
-// looks the name up again by which it was asked, and goes on with what has that name now. Operations in which a name or
-// an attribute may be missing answer that themselves.
+// Returns the errno that a program gets for a status. kNotFound says that an inode has gone, and is ESTALE: the kernel
+// then looks up again the name by which it was asked, and goes on with what has that name now. Operations in which a
+// name or an attribute may be missing answer that themselves.
 int ErrnoOf(const Status& status);
 
 class FuseView {
@@ -56,34 +56,35 @@ class FuseView {
   OpenHandles& handles() { return handles_; }
   ThreadJobs& thread_jobs() { return thread_jobs_; }
   const FuseOptions& options() const { return options_; }
-  // Seconds that the kernel may keep what it is told.
+  // Returns the seconds that the kernel may keep what it is told.
   double timeout_s() const { return options_.read_only ? 1 : 86400; }
 
-  // As the options show it to users. Looks at the extents of a file.
+  // Returns the attributes as the options show them to users. Looks at the extents of a file.
   struct stat StatOf(const FileAttributes& attributes);
   fuse_entry_param EntryOf(const FileAttributes& attributes);
 
-  // Before the first request: hints of programs are read by `reader`, which outlives this. The files are shown in
-  // `directory`, and `device` is that of stat(2).
+  // Lets `reader`, which must outlive this, read the hints of programs. The files are shown in `directory`, and
+  // `device` is that of stat(2). To be called before the first request.
   void UseHints(HintReader& reader, const std::string& directory, dev_t device);
-  // Hears what the kernel can do. Hints are used only if it closes a file that was read without asking for anything
+  // Notes what the kernel can do. Hints are used only if it closes a file that was read without asking for anything
   // (hint_reader.h).
   void NoteKernel(const fuse_conn_info& connection);
-  // Whether the hints of programs can be read.
+  // Returns whether the hints of programs can be read.
   bool has_hints() const { return has_hints_.load(std::memory_order_relaxed); }
-  // In an operation: the lifetime that a program gave to an open file; empty: none, or it cannot be told now. Waits for
-  // other requests.
+  // Returns the lifetime that a program gave to an open file. Empty if it gave none, or if that cannot be told now. To
+  // be called in an operation, since it waits for other requests.
   std::optional<Lifetime> LifetimeByHintOf(uint64_t inode);
 
-  // Whether a file may have the set-user-id or set-group-id bit: one that has was seen. Spares writes the question.
+  // Returns whether a file with the set-user-id or set-group-id bit was ever seen. If not, a write need not ask for
+  // them.
   bool SetIdSeen() const { return set_id_seen_.load(std::memory_order_relaxed); }
   // Takes these bits off a file, as a write or a new owner does.
   Status DropSetId(uint64_t inode);
 
-  // An error that a program only sees as a number is logged, so that somebody learns the reason. Many of one kind are
-  // logged as the first.
+  // Logs an error of which the program sees only a number, so that somebody learns the reason. Of kNoSpace and
+  // kReadOnly it logs the first only.
   void Report(const Status& status);
-  // Counts a write that was refused because it was in place, and logs the first of a file.
+  // Counts a write that was refused because it was in place. Logs it, unless the last one was refused in the same file.
   void RefusedInPlace(uint64_t inode, uint64_t offset, pid_t thread);
   uint64_t refused_in_place() const { return refused_in_place_; }
 
@@ -107,7 +108,7 @@ class FuseView {
   std::atomic<uint64_t> last_refused_inode_{0};
 };
 
-// Runs an operation. It answers `request` itself and returns OK, or returns the status to answer with.
+// Runs an operation, which answers `request` itself and returns OK, or returns the status to answer with.
 template <typename Operation>
 void Answer(fuse_req_t request, const Operation& operation) {
   FuseView& view = FuseView::Of(request);
@@ -123,15 +124,15 @@ void Answer(fuse_req_t request, const Operation& operation) {
   ::fuse_reply_err(request, error);
 }
 
-// The tables of operations, by what they are about.
+// These add their operations to the table, each those of one subject.
 void AddNameOperations(fuse_lowlevel_ops& operations);
 void AddAttributeOperations(fuse_lowlevel_ops& operations);
 void AddDirectoryOperations(fuse_lowlevel_ops& operations);
 void AddFileOperations(fuse_lowlevel_ops& operations);
-// All of them, and the greeting of the kernel.
+// Returns the table of all operations, with the one that greets the kernel.
 fuse_lowlevel_ops FuseOperations();
 
-// EEXIST and others that no StatusCode has: an operation answers them itself.
+// Answers with an errno that no StatusCode has, such as EEXIST. For operations that answer themselves.
 inline Status AnswerErrno(fuse_req_t request, int error) {
   ::fuse_reply_err(request, error);
   return Status::Ok();

@@ -50,12 +50,13 @@ class HintReader {
   };
 
   static Result<std::unique_ptr<HintReader>> Start();
-  // Ends the process. What it may wait for must have ended before: the directory is served no more.
+  // Ends the process. The directory must no longer be served, so that nothing is left for which the process may wait.
   ~HintReader();
   HintReader(const HintReader&) = delete;
   HintReader& operator=(const HintReader&) = delete;
 
-  // RWH_WRITE_LIFE_*, as the program has set it; kNoHint: it has not, or that could not be found out in time.
+  // Returns RWH_WRITE_LIFE_*, as the program has set it; kNoHint if it has not, or if that could not be found out in
+  // time.
   uint64_t Read(const File& file) ISOZONE_EXCLUDES(mu_);
 
   pid_t process() const { return process_; }
@@ -63,21 +64,21 @@ class HintReader {
  private:
   HintReader(FileDescriptor socket, pid_t process);
 
-  // Whether it is this thread's turn to ask, within the time.
+  // Waits for the turn of this thread to ask. Returns false if that does not come by the deadline.
   bool TakeTurn(int64_t deadline_ns) ISOZONE_EXCLUDES(mu_);
   void EndTurn() ISOZONE_EXCLUDES(mu_);
 
-  // --- By the thread whose turn it is ---
+  // --- Called by the thread whose turn it is ---
   bool Send(const File& file);
-  // The answer to the last question.
+  // Returns the answer to the last question; empty if it does not come by the deadline.
   std::optional<uint64_t> Receive(int64_t deadline_ns);
   void NoteEnd();
 
   const FileDescriptor socket_;
   const pid_t process_;
-  uint64_t asked_ = 0;     // questions
-  uint64_t answered_ = 0;  // the last of them whose answer has come
-  bool ended_ = false;     // the process
+  uint64_t asked_ = 0;     // number of the last question
+  uint64_t answered_ = 0;  // number of the last question whose answer has come
+  bool ended_ = false;     // the process has ended
 
   Mutex mu_;
   CondVar turn_ended_;

@@ -15,7 +15,7 @@
 
 namespace isozone {
 
-// What the kernel and /proc/self/mountinfo call a mount of ours.
+// The kernel and /proc/self/mountinfo call a mount of ours by these.
 inline constexpr std::string_view kFuseSubtype = "isozone";
 inline constexpr std::string_view kFuseType = "fuse.isozone";
 
@@ -23,31 +23,31 @@ inline constexpr std::string_view kFuseType = "fuse.isozone";
 struct MountEntry {
   std::string directory;
   std::string type;    // "fuse.isozone"
-  std::string source;  // of ours, the URI of the device
-  std::string number;  // of the mounted file system, "0:41"; no two that are mounted have the same
+  std::string source;  // the URI of the device, if it is ours
+  std::string number;  // of the mounted file system: "0:41"; no two that are mounted have the same
 };
 
-// What stat(2) calls the device of its files; 0: it has no number.
+// Returns what stat(2) calls the device of its files; 0 if it has no number.
 dev_t DeviceNumber(const MountEntry& entry);
 
-// What is mounted on `directory`, an absolute path, last of all; kNotFound: nothing. An automount that waits for its
-// file system is nothing. `text` is /proc/self/mountinfo.
+// Returns what is mounted on `directory`, an absolute path, on top of all else. kNotFound if nothing is. An automount
+// that waits for its file system counts as nothing. `text` is /proc/self/mountinfo.
 Result<MountEntry> FindMount(std::string_view text, std::string_view directory);
-// Of this moment.
+// Reads /proc/self/mountinfo and looks there.
 Result<MountEntry> FindMount(std::string_view directory);
-// Whether two URIs name one device, whatever their options: relative paths begin at the working directory, and symbolic
-// links are followed.
+// Returns whether two URIs name one device, whatever their options. Relative paths begin at the working directory, and
+// symbolic links are followed.
 bool IsSameDevice(std::string_view first, std::string_view second);
-// Whether a directory shows the device of this URI.
+// Returns whether a directory shows the device of this URI.
 bool IsShown(std::string_view source);
 
-// Takes the mount off `directory`, also while files are open there: their programs go on with what they have until the
-// daemon ends. Asks fusermount3 if this process may not.
+// Takes the mount off `directory`, even if files are open there: their programs go on with what they have until the
+// daemon ends. Asks fusermount3 if this process may not do that.
 Status DetachMount(const std::string& directory);
 
-// The absolute path of `directory`, which is there, a directory, empty and nothing mounted on it. A dead mount of ours
-// is taken off first, which is logged. kNotFound, kNotDirectory, kNotEmpty; kBusy: something is mounted there, and
-// what.
+// Returns the absolute path of `directory`, in which a file system can be mounted: it is there, a directory, empty, and
+// nothing is mounted on it. A dead mount of ours is taken off first, which is logged. kNotFound, kNotDirectory,
+// kNotEmpty; kBusy if something is mounted there, and the message says what.
 Result<std::string> PrepareDirectory(const std::string& directory);
 
 }  // namespace isozone

@@ -25,17 +25,18 @@
 
 namespace isozone {
 
-// The one who asks; in a directory with the set-group-id bit, of its group. `mode`: with the type of the inode.
+// Returns the owner of a new inode: the one who asks. In a directory with the set-group-id bit, its group is the
+// directory's. `mode` includes the type of the inode.
 Result<InodeOwner> OwnerOfNew(FuseView& view, fuse_req_t request, uint64_t directory, mode_t mode);
 
-// Whether a program tells more of a file with this name than the name does: of a table.
+// Returns whether a hint says more of a file with this name than the name does, as for a table.
 bool MayHaveHint(std::string_view name);
-// What a hint (RWH_WRITE_LIFE_*) makes of the lifetime of such a file; empty: it says nothing.
+// Returns what a hint (RWH_WRITE_LIFE_*) makes of the lifetime of such a file; empty if it says nothing.
 std::optional<Lifetime> LifetimeByHint(uint64_t hint);
-// What a file of this name will be, created by a thread with this job, as long as there is no hint.
+// Returns the options of a new file with this name that a thread with this job creates, as long as there is no hint.
 CreateOptions OptionsOfNew(std::string_view name, ThreadJob job);
 
-// Creates a regular file, for the one who asks.
+// Creates a regular file for the one who asks.
 Result<std::shared_ptr<PositionalFile>> CreateFile(FuseView& view, fuse_req_t request, uint64_t directory,
                                                    std::string_view name, mode_t mode);
 

@@ -1,6 +1,6 @@
-// ServingThreads: the threads that take their requests from one place, which is /dev/fuse or the queue of a CPU, and of
-// which one that serves a request may wait until another request has been served. The last one that does not wait never
-// does, so there is always a thread that takes the other request.
+// ServingThreads: the threads that take their requests from one place, which is /dev/fuse or the queue of a CPU. A
+// thread that serves a request may wait for another request to be served, but never the last one that does not wait
+// yet. So there is always a thread that takes the other request.
 //
 // Thread safety: any thread.
 #pragma once
@@ -11,7 +11,7 @@ namespace isozone {
 
 class ServingThreads {
  public:
-  // The calling thread is one of `threads`, as long as this lives.
+  // Makes the calling thread one of `threads`, as long as this object lives.
   class Membership {
    public:
     explicit Membership(ServingThreads& threads);
@@ -23,14 +23,14 @@ class ServingThreads {
     ServingThreads& threads_;
   };
 
-  // Of the calling thread, while it waits.
+  // Lets the calling thread wait, as long as this object lives.
   class Pause {
    public:
     Pause();
     ~Pause();
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
-    // Whether it may wait.
+    // Returns whether the thread may wait.
     bool granted() const { return threads_ != nullptr; }
 
    private:

@@ -1,9 +1,10 @@
-// ThreadJobs: what the threads that ask are doing, for operations that have no time to look at the machine each time.
+// ThreadJobs: remembers what the threads that ask are doing, for operations that have no time to look it up each time.
 //
-// A place of kPlaces has the thread that was asked for last, of those that share it. A thread may get another name, and
-// its number may become another thread's, so what a place has is taken for true for kKeptS at most.
+// There are kPlaces places. Threads share a place, which remembers the last one of them that was asked for. A thread
+// may get another name, and its number may become another thread's, so what a place has is taken for true for kKeptS at
+// most.
 //
-//   a place   thread : 32 | seconds of a clock : 30 | ThreadJob : 2, from the highest bit on; 0: none
+//   a place   thread : 32 | seconds of a clock : 30 | ThreadJob : 2, from the highest bit on; 0: nothing yet
 //
 // Thread safety: any thread may call any method; none waits for another.
 #pragma once
@@ -29,7 +30,7 @@ class ThreadJobs {
   using Look = std::function<ThreadJob(pid_t)>;
   explicit ThreadJobs(Look look = [](pid_t thread) { return JobOf(ThreadName(thread)); }) : look_(std::move(look)) {}
 
-  // `now_ns`: of a clock that never goes back.
+  // Returns the job of `thread`. `now_ns` is of a clock that never goes back.
   ThreadJob Of(pid_t thread, int64_t now_ns);
 
  private:

@@ -1,4 +1,4 @@
-// What a thread of this machine is called, and what that tells of a write: RocksDB names the threads of its background
+// The names of threads of this machine, and what they tell of a write: RocksDB names the threads of its background
 // work, also in programs that link it statically.
 //
 // Thread safety: pure functions of the machine; any thread.
@@ -12,7 +12,8 @@
 
 namespace isozone {
 
-// The first 15 bytes of its name, as the kernel keeps it (/proc/TID/comm); empty if it is not known here.
+// Returns the first 15 bytes of the thread's name, as the kernel keeps it (/proc/TID/comm); empty if it is not known
+// here.
 std::string ThreadName(pid_t thread);
 
 enum class ThreadJob : uint8_t {
