@@ -27,7 +27,7 @@ class EndSignals {
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
 
-  // Whether a signal came within this time.
+  // Waits for a signal. Returns whether one came within `time`.
   bool Wait(std::chrono::milliseconds time) const {
     const timespec limit{time.count() / 1000, (time.count() % 1000) * 1'000'000};
     return ::sigtimedwait(&signals_, nullptr, &limit) > 0;

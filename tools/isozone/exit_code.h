@@ -31,7 +31,8 @@ std::span<const ExitCodeEntry> ExitCodes();
 
 ExitCode ExitCodeOf(const Status& status);
 
-// What a command ends with in which something was thrown: in most cases because the system has no more threads for it.
+// Returns the status of a command in which something was thrown: in most cases because the system has no more threads
+// for it.
 Status StatusOf(const std::exception& error);
 
 }  // namespace isozone::cli

@@ -29,7 +29,7 @@ struct ContentRun {
   bool is_hole = false;
 };
 
-// What `content`, which is not empty, begins with: only blocks of zeros, or none at all.
+// Returns what `content`, which is not empty, begins with: only whole blocks of zeros, or none of them.
 ContentRun FirstRunOf(std::span<const std::byte> content);
 
 // Calls `data` with a part of `content`, or `hole` with the length of one, until all of it was told in order.
@@ -59,7 +59,7 @@ Status AppendRun(Target& target, const ContentRun& run, std::span<const std::byt
   return run.is_hole ? target.AppendHole(run.length) : target.Append(buffer.first(run.length));
 }
 
-// Opens what has the name `path` on a device now. The errors are those of FileSystem::OpenForRead.
+// Opens the file that has the name `path` on a device now. The errors are those of FileSystem::OpenForRead.
 Result<std::shared_ptr<PositionalFile>> OpenWithHoles(FileSystem& file_system, const std::string& path);
 // Reads what `file` has at `offset`: bytes, as many as fit into `buffer`, or a hole that is at least as long as that.
 Result<ContentRun> ReadRun(PositionalFile& file, uint64_t offset, std::span<std::byte> buffer);
@@ -78,14 +78,14 @@ class SparseWriter {
   Status Append(std::span<const std::byte> content);
   Status AppendHole(uint64_t bytes);
   Status Sync();
-  // Writes out; durable only if Sync was called. No more calls.
+  // Writes everything out, which is durable only if Sync was called. Must be the last call.
   Status Close();
 
  private:
   SparseWriter(FileSystem& file_system, std::string path, const CreateOptions& options)
       : file_system_(file_system), path_(std::move(path)), options_(options) {}
   Status AppendData(std::span<const std::byte> data);
-  // Gives the file to `file_`.
+  // Ends what writer_ writes, and opens the file as file_.
   Status EndData();
 
   FileSystem& file_system_;
@@ -95,25 +95,26 @@ class SparseWriter {
   std::shared_ptr<PositionalFile> file_;  // null before the first hole
 };
 
-// How much fits into a target, at most, and how much is to be written there: files, each in blocks of its own.
+// TargetRoom: how many bytes fit into a target at most, and how many are to be written there. Each file takes whole
+// blocks.
 class TargetRoom {
  public:
   TargetRoom(uint64_t bytes, uint64_t block_size) : bytes_(bytes), block_size_(block_size) {}
-  // What is free on a device, and what GC can free. `file_system` outlives it.
+  // Returns the room on a device: what is free, and what GC can free. `file_system` must outlive it.
   static TargetRoom OnDevice(const FileSystem& file_system);
-  // What is free in the local file system that `directory` is in.
+  // Returns what is free in the local file system that `directory` is in.
   static Result<TargetRoom> In(const std::string& directory);
 
-  uint64_t bytes() const { return bytes_; }  // that are free
-  // A file needs `data` bytes, of which `there` are in the target already.
+  uint64_t bytes() const { return bytes_; }  // bytes that are free
+  // Adds a file that needs `data` bytes, of which `there` are in the target already.
   void Need(uint64_t data, uint64_t there = 0);
-  // kNoSpace: not all of it fits. `where`: the target, as users know it.
+  // Fails with kNoSpace if not all of it fits. `where` is the target, as users know it.
   Status Check(const std::string& where) const;
 
  private:
   const uint64_t bytes_;
   const uint64_t block_size_;             // bytes
-  const FileSystem* collects_ = nullptr;  // can free more than that
+  const FileSystem* collects_ = nullptr;  // a device, where GC can free more than that; else null
   uint64_t needed_ = 0;                   // bytes
 };
 

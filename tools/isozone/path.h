@@ -11,7 +11,7 @@ inline std::string_view WithoutTrailingSlashes(std::string_view path) {
   return path;
 }
 
-// "/db" of "/db/CURRENT"; "/" of "/db".
+// Returns "/db" for "/db/CURRENT", "/" for "/db".
 inline std::string ParentPath(std::string_view path) {
   path = WithoutTrailingSlashes(path);
   const size_t slash = path.rfind('/');
@@ -20,7 +20,7 @@ inline std::string ParentPath(std::string_view path) {
   return parent.empty() ? "/" : std::string(parent);
 }
 
-// "CURRENT" of "/db/CURRENT"; "" of "/".
+// Returns "CURRENT" for "/db/CURRENT", "" for "/".
 inline std::string BaseName(std::string_view path) {
   path = WithoutTrailingSlashes(path);
   return std::string(path.substr(path.rfind('/') + 1));

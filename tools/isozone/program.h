@@ -29,7 +29,7 @@ struct Program {
   const char* name;
   const char* summary;
   std::span<const Command> commands;
-  std::string footer;  // of --help
+  std::string footer;  // at the end of --help
 };
 
 // Parses the command line of a process, or answers a shell that completes one (completion/completion.h), runs the
@@ -37,15 +37,15 @@ struct Program {
 // be called once, by main().
 int RunProgram(const Program& program, int argc, char** argv);
 
-// A command with several parts: adds each of `parts` as a subcommand, of which exactly one must be given.
+// Gives a command several parts: adds each of `parts` as a subcommand, of which exactly one must be given.
 Action DefineParts(CLI::App& app, std::initializer_list<Command> parts);
 
 // The options that many commands share.
 void AddDeviceArgument(CLI::App& app, std::string& device);
 void AddJsonFlag(CLI::App& app, bool& json);
-// A size as in URIs: 4096, 192K, 1GiB.
+// Adds an option for a size as in URIs: 4096, 192K, 1GiB.
 void AddSizeOption(CLI::App& app, const std::string& name, uint64_t& bytes, const std::string& help);
-// Of benchmarks: whether they may use zones that are not empty.
+// Adds the flag of benchmarks that lets them use zones that are not empty.
 void AddDestroyFlag(CLI::App& app, bool& destroy);
 
 }  // namespace isozone::cli

@@ -18,17 +18,17 @@ struct OpenedDevice {
   MountOptions mount_options;
 };
 
-// kNotFound only if every option is known and the image is missing. If the file is no image, is truncated or has
-// another version: kNotSupported, because it cannot be used, but no file system was found corrupt.
+// Opens the device. kNotFound only if every option is known and the image is missing. kNotSupported if the file is no
+// image, is truncated or has another version, because it cannot be used, but no file system was found corrupt.
 Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode);
 
-// kNotSupported also if the device is not formatted.
+// Mounts the file system on it. kNotSupported also if the device is not formatted.
 Result<std::unique_ptr<FileSystem>> MountOpened(OpenedDevice opened);
 
-// Both steps. A kReadOnly mount can run beside a writer in another process.
+// Opens and mounts. A kReadOnly mount can run beside a writer in another process.
 Result<std::unique_ptr<FileSystem>> MountByUri(const std::string& uri, OpenMode mode);
 
-// The profile that an emulated device was made with; empty for other devices.
+// Returns the profile that an emulated device was made with; empty for other devices.
 std::optional<Profile> ProfileOf(const ZonedDevice& device);
 
 }  // namespace isozone::cli

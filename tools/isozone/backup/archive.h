@@ -27,12 +27,12 @@ class ArchiveWriter {
   // Writes to `descriptor`, which stays open.
   static Result<ArchiveWriter> Open(int descriptor);
 
-  // A directory, a symbolic link, or the beginning of a file of `file.size` bytes.
+  // Begins an entry: a directory, a symbolic link, or a file of `file.size` bytes.
   Status Begin(const BackupFile& file);
   Status Append(std::span<const std::byte> data);
   // Ends the file; what is missing is filled up with zeros.
   Status End();
-  // Another name for a file.
+  // Adds `path` as another name of a file.
   Status AddLink(const std::string& path, const BackupFile& file);
   // Ends the archive.
   Status Finish(const Manifest& manifest);
@@ -57,20 +57,20 @@ class ArchiveReader {
     uint64_t data = 0;  // bytes of the file that are in no hole
   };
   struct Part {
-    uint64_t hole = 0;                // bytes
-    std::span<const std::byte> data;  // behind it; there until the next call
+    uint64_t hole = 0;                // bytes in front of the data
+    std::span<const std::byte> data;  // there until the next call
   };
 
   // Reads from `descriptor`, which stays open. Knows gzip, bzip2, xz and zstd.
   static Result<ArchiveReader> Open(int descriptor);
 
-  // Whether all of it must be read to get to an entry.
+  // Returns whether everything in front of an entry must be read to get to it.
   bool is_compressed() const;
-  // The next entry; none at the end. kCorruption for anything that no backup has.
+  // Returns the next entry; none at the end. kCorruption for anything that no backup has.
   Result<std::optional<Entry>> Next();
-  // What the entry has at `offset`, where the last part ended. An empty part is its end.
+  // Reads what the entry has at `offset`, where the last part ended. The part is empty at its end.
   Result<Part> Read(uint64_t offset);
-  // All of it, at most 4 GiB.
+  // Reads all of the entry, which may have 4 GiB at most.
   Result<std::string> ReadText();
 
  private:

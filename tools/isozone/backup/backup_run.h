@@ -15,8 +15,8 @@ struct BackupCounts {
   uint64_t copied_bytes = 0;
 };
 
-// `file_system` is mounted read-only. kAborted after a signal, kBusy if the files change too often, kCorruption if what
-// is on the device is damaged.
+// Makes a backup of `file_system`, which must be mounted read-only. kAborted after a signal, kBusy if the files change
+// too often, kCorruption if what is on the device is damaged.
 Result<BackupCounts> MakeBackup(FileSystem& file_system, BackupTarget& target);
 
 }  // namespace isozone::cli

@@ -41,38 +41,39 @@ class BackupTarget {
   virtual ~BackupTarget() = default;
 
   virtual Result<TargetRoom> Room() const = 0;
-  // Whether the target can have the content of `file` without copying; then its checksum is set.
+  // Returns whether the target can have the content of `file` without copying. If so, it has it then, and the checksum
+  // of `file` is set.
   virtual Result<bool> Has(BackupFile& file) = 0;
-  // A directory, a symbolic link, or a file whose content follows. A file of the same name is replaced.
+  // Begins a directory, a symbolic link, or a file whose content follows. Replaces a file of the same name.
   virtual Status Begin(const BackupFile& file) = 0;
   virtual Status Append(std::span<const std::byte> data) = 0;
   virtual Status AppendHole(uint64_t bytes) = 0;
-  // `file`: with its checksum.
+  // Ends what was begun. `file` has its checksum by now.
   virtual Status End(const BackupFile& file) = 0;
-  // The content of the file that was begun is gone.
+  // Gives up the file that was begun, whose content has gone.
   virtual Status Abandon() = 0;
-  // All `manifest.files` are there. When it returns OK, the backup is complete and durable.
+  // Completes the backup. All `manifest.files` must be there. When it returns OK, the backup is durable.
   virtual Status Finish(const Manifest& manifest) = 0;
 };
 
 // Writes an archive to `descriptor`.
 Result<std::unique_ptr<BackupTarget>> MakeArchiveTarget(int descriptor);
 
-// Whether `folder` has the manifest of a backup. kPermissionDenied.
+// Returns whether `folder` has the manifest of a backup. kPermissionDenied if that cannot be seen.
 Result<bool> HasManifest(const std::string& folder);
 
-// Backups in a folder, from the oldest. kPermissionDenied.
+// Returns the backups in a folder, from the oldest. kPermissionDenied if they cannot be seen.
 Result<std::vector<std::string>> FindBackups(const std::string& folder);
 
-// Writes into `folder`, which is made if there is none, and keeps the newest `keep` backups. `uuid`: of the file
-// system. kBusy if another process writes a backup into `folder`, kAlreadyExists if it holds backups of another file
-// system.
+// Makes a target that writes into `folder`, which it makes if there is none, and keeps the newest `keep` backups.
+// `uuid` is that of the file system. kBusy if another process writes a backup into `folder`, kAlreadyExists if it holds
+// backups of another file system.
 Result<std::unique_ptr<BackupTarget>> MakeDirectoryTarget(const std::string& folder, const std::string& uuid,
                                                           uint32_t keep);
 
-// The folder with the files of a backup.
+// Returns the folder with the files of a backup.
 std::string FilesFolder(const std::string& backup);
-// kNotFound if `backup` is not a complete backup.
+// Reads the manifest. kNotFound if `backup` is not a complete backup.
 Result<Manifest> ReadManifest(const std::string& backup);
 
 }  // namespace isozone::cli

@@ -23,13 +23,13 @@
 
 namespace isozone::cli {
 
-// The root directory, and all files and directories below it: directories first, then logs, small files with symbolic
-// links, and data; without checksums. `file_system` is mounted read-only. kBusy if a writer changes files too often for
-// some seconds, kAborted after a signal.
+// Returns the root directory, and all files and directories below it: directories first, then logs, small files with
+// symbolic links, and data; without checksums. `file_system` must be mounted read-only. kBusy if a writer changes files
+// too often for some seconds, kAborted after a signal.
 Result<std::vector<BackupFile>> CaptureFiles(FileSystem& file_system);
 
-// All that is there now, in order of inode, as of one moment but for logs and extended attributes. A file that is
-// removed while they are read is left out.
+// Returns all files that are there now, in order of inode. All are as of one moment, but for logs and extended
+// attributes. A file that is removed while these are read is left out.
 Result<std::vector<BackupFile>> LookAtFiles(const FileSystem& file_system);
 
 }  // namespace isozone::cli

@@ -49,7 +49,7 @@ struct BackupAttributes {
 struct BackupFile {
   std::vector<std::string> paths;  // all of its names, at least one, absolute
   bool is_directory = false;
-  std::string target;  // of a symbolic link, which has no content; else empty
+  std::string target;  // of a symbolic link, which has no content; empty for all others
   BackupAttributes attributes;
   FileTime changed;  // the inode itself
   FileKind kind = FileKind::kData;
@@ -57,21 +57,21 @@ struct BackupFile {
   int8_t level = DataClass::kNoLevel;
   uint64_t inode = 0;
   uint64_t size = 0;        // bytes
-  uint32_t extents_id = 0;  // of where the content lies; equal for equal extents
+  uint32_t extents_id = 0;  // tells one place of the content from another; equal for equal extents
   uint32_t crc32c = 0;      // of the content
   ExtentList extents;       // where the content lies, if this was captured on a device; not in the manifest
 
   const std::string& path() const { return paths.front(); }
   bool is_symlink() const { return !target.empty(); }
   bool has_content() const { return !is_directory && !is_symlink(); }
-  // Whether no write since `seen_s`, when this was seen, can have left the times of this as they are. Some writes have
+  // Returns whether any write since `seen_s`, when this was seen, must have changed the times of this. Some writes have
   // times in whole seconds.
   bool IsSettled(uint64_t seen_s) const;
-  // Whether `later` is this file with the content that this had at `seen_s`. What GC has moved
-  // meanwhile may count as changed.
+  // Returns whether `later` is this file with the content that this had at `seen_s`. What GC has moved meanwhile may
+  // count as changed.
   bool HasContentOf(const BackupFile& later, uint64_t seen_s) const;
-  // Whether `later` begins with the content that this had, because all of it still lies where it lay: what is written
-  // over a file takes new space. Both were captured.
+  // Returns whether `later` begins with the content that this had, because all of it still lies where it lay: what is
+  // written over a file takes new space. Both must have been captured.
   bool IsBeginningOf(const BackupFile& later) const;
 };
 
@@ -85,14 +85,15 @@ struct Manifest {
   uint64_t TotalSize() const;
   uint64_t FileCount() const;  // with symbolic links, without directories
   std::string Encode() const;
-  // kCorruption, with what is wrong, for anything that Encode has not written.
+  // Parses the text. kCorruption, with what is wrong, for anything that Encode has not written.
   static Result<Manifest> Decode(std::string_view text);
 };
 
-// Whether `path` is absolute and normal, without "." and "..". A path of a backup names local files, so it must not
-// lead anywhere else.
+// Returns whether `path` is absolute and normal, without "." and "..". A path of a backup names local files, so it must
+// not lead anywhere else.
 bool IsSafePath(std::string_view path);
-// Whether `path` is, or lies below, a name that backups use for themselves. No file in a backup has such a path.
+// Returns whether `path` is, or lies below, a name that backups use for themselves. No file in a backup has such a
+// path.
 bool IsReservedPath(std::string_view path);
 
 Json EncodeBackupFile(const BackupFile& file);

@@ -17,11 +17,11 @@
 namespace isozone::cli {
 
 enum class RestoreOnto : uint8_t {
-  kEmpty,     // refuses a file system that holds files: kNotEmpty
-  kAnything,  // replaces them: kNoSpace if both do not fit
+  kEmpty,     // refuses a file system that holds files, with kNotEmpty
+  kAnything,  // replaces the files; kNoSpace if both do not fit
 };
 
-// `file_system` is mounted for writing. Returns the manifest of what it holds then, durable.
+// Restores onto `file_system`, which must be mounted for writing. Returns the manifest of what it holds then, durable.
 Result<Manifest> RestoreBackup(BackupSource& source, FileSystem& file_system, RestoreOnto onto);
 
 }  // namespace isozone::cli

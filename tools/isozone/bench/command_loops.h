@@ -18,14 +18,14 @@ struct CommandLoop {
   // The loop ends with the last loop that is not in the background.
   bool background = false;
 
-  std::vector<int64_t> latencies_ns = {};  // out: of each read and write
+  std::vector<int64_t> latencies_ns = {};  // out: one for each read and write
   uint64_t bytes = 0;                      // out: read and written
 };
 
 // Runs until every loop that is not in the background has no next command, or until a command fails.
 Status RunLoops(ZonedDevice& device, std::span<CommandLoop> loops);
 
-// The value that `percent` (0..100) of `values` do not exceed; 0 if `values` is empty.
+// Returns the value that `percent` (0..100) of `values` do not exceed; 0 if `values` is empty.
 int64_t PercentileOf(std::vector<int64_t> values, double percent);
 
 }  // namespace isozone::cli

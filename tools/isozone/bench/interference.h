@@ -17,7 +17,7 @@ namespace isozone::cli {
 
 // What two zones share, according to the profile of the device.
 enum class Sharing : uint8_t { kUnknown, kNothing, kChannel, kDie };
-// "apart", "same channel", ...
+// Returns the kind in words: "apart", "same channel", ...
 std::string_view SharingName(Sharing sharing);
 
 struct InterferencePoint {
@@ -31,7 +31,7 @@ struct InterferenceSeries {
   int64_t alone_ns = 0;  // median without a neighbour
   std::vector<InterferencePoint> points = {};
 
-  // The median over the points of one kind of sharing; empty if there are none.
+  // Returns the median over the points of one kind of sharing; empty if there are none.
   std::optional<int64_t> Band(Sharing sharing) const;
 };
 
@@ -43,7 +43,7 @@ struct InterferencePlan {
   std::function<void(uint64_t)> progress;  // called with the number of points measured so far
 };
 
-// Uses zones 0..plan.distances of `zones`, the first as the pivot.
+// Measure zones 0..plan.distances of `zones`, of which the first is the pivot.
 Result<InterferenceSeries> MeasureReads(ZonedDevice& device, ScratchZones& zones, const InterferencePlan& plan);
 Result<InterferenceSeries> MeasureWrites(ZonedDevice& device, ScratchZones& zones, const InterferencePlan& plan);
 

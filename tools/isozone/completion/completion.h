@@ -3,9 +3,9 @@
 //
 //   isozone --complete WORD...        (the words behind the name of the program; the last one is being typed)
 //
-// The answer is lines of a candidate, a tab and what it means, for the shell to choose from by what is typed already;
-// or one line, `:files` or `:directories`, if the word is the name of such. The value that an option takes is told by
-// its text in --help: `on|off` are the words themselves, FILE, BACKUP, TARGET and DIRECTORY are names.
+// The answer has a line for each candidate, with a tab and what it means; the shell chooses by what is typed already.
+// If the word names a file or a directory, the answer is the one line `:files` or `:directories`. An option tells its
+// values by its text in --help: `on|off` are the words themselves, FILE, BACKUP, TARGET and DIRECTORY are names.
 #pragma once
 
 #include <span>

@@ -25,10 +25,10 @@ class KeyRanges {
   // `file_system` outlives this.
   explicit KeyRanges(FileSystem& file_system) : file_system_(file_system) {}
 
-  // {"column_family", "level", "smallest_key", "largest_key"}; null if `path` is no live table of a database, or its
-  // MANIFEST cannot be read or understood.
+  // Returns {"column_family", "level", "smallest_key", "largest_key"}; null if `path` is no live table of a database,
+  // or its MANIFEST cannot be read or understood.
   Json TableJson(std::string_view path);
-  // Of the first of these names of a file that is a table.
+  // Returns that of the first of these names of a file that is a table.
   Json TableJson(std::span<const std::string> paths);
 
  private:

@@ -1,6 +1,5 @@
 // ManifestTables: the live tables of a database with their levels and key ranges, from the content of its MANIFEST.
-// That is where RocksDB itself has them, so they are known of every database, also of one at rest, and at no cost to
-// it.
+// RocksDB itself has them there, so they are known of every database, even of one at rest, and at no cost to it.
 //
 // A MANIFEST is a log of *edits*, the first of which hold all that there was when the log began. Blocks of kBlockBytes
 // hold records, none of which crosses the end of a block; a rest that is too short for a head is zeros:
@@ -13,8 +12,8 @@
 // them, with a length in front. Any other unknown tag ends the reading, and no table counts as known: what it changes
 // is not known either.
 //
-// Nothing in a MANIFEST is believed: any bytes give some tables, or none. A record whose checksum is wrong is the end.
-// Of keys kMostKeyBytes are kept.
+// Nothing in a MANIFEST is believed: any bytes give some tables, or none. It ends at a record whose checksum is wrong.
+// At most kMostKeyBytes of a key are kept.
 //
 // Thread safety: a value.
 #pragma once
@@ -29,13 +28,13 @@
 
 namespace isozone::cli {
 
-// As a user's key, and cut.
+// The beginning of a user's key.
 struct TableKey {
   std::string bytes;
   bool cut = false;  // the key is longer
   bool operator==(const TableKey&) const = default;
 
-  // For people: the key itself if it is printable ASCII, else 0x and hexadecimal digits; with ... where it is cut.
+  // Returns the key for people: itself if it is printable ASCII, else 0x and hexadecimal digits; with ... if it is cut.
   std::string Text() const;
 };
 
@@ -51,12 +50,12 @@ class ManifestTables {
   static constexpr size_t kBlockBytes = 32768;
   static constexpr size_t kMostKeyBytes = 48;
 
-  // The next block; only the last one may be shorter. Returns whether what follows can be of use.
+  // Adds the next block; only the last one may be shorter. Returns whether what follows can be of use.
   bool AddBlock(std::span<const std::byte> block);
 
-  // By file number.
+  // Returns the tables by file number.
   const std::unordered_map<uint64_t, ManifestTable>& tables() const { return tables_; }
-  // "default" is not written in a MANIFEST; a number where the name is not known.
+  // Returns the name, which a MANIFEST does not have for "default", or the number if the name is not known.
   std::string ColumnFamilyName(uint32_t column_family) const;
 
  private:
@@ -66,7 +65,7 @@ class ManifestTables {
 
   std::unordered_map<uint64_t, ManifestTable> tables_;
   std::map<uint32_t, std::string> column_families_;
-  std::optional<std::string> parts_;  // of an edit that takes several records
+  std::optional<std::string> parts_;  // begun; of an edit that takes several records
 };
 
 }  // namespace isozone::cli

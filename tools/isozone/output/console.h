@@ -38,10 +38,10 @@ class Console {
   explicit Console(ColorMode mode);
 
   bool color() const { return color_; }
-  // Columns of the terminal; 100 if standard output is none.
+  // Returns the columns of the terminal; 100 if standard output is none.
   int width() const { return width_; }
 
-  // `text` in `color`, or unchanged if colour is off.
+  // Returns `text` in `color`, or unchanged if colour is off.
   std::string Paint(Color color, std::string_view text) const;
   std::string Bold(std::string_view text) const;
 
@@ -52,7 +52,7 @@ class Console {
   void Write(std::string_view bytes);
   void PrintJson(const Json& document);
 
-  // kIoError if some of the output could not be written (for example, to a full disk).
+  // Fails with kIoError if some of the output could not be written (for example, to a full disk).
   Status Flush();
 
  private:
@@ -60,10 +60,10 @@ class Console {
   int width_ = 100;
 };
 
-// `name` as TextOfBytes without control characters, so that a file name cannot drive the terminal.
+// Returns `name` by TextOfBytes, with control characters escaped, so that a file name cannot drive the terminal.
 std::string Printable(std::string_view name);
 
-// The number of columns of `text`, which is its number of code points.
+// Returns the number of columns of `text`, which is its number of code points.
 size_t DisplayWidth(std::string_view text);
 
 // Replaces the file `path` by `content`; errors name the path.

@@ -19,7 +19,7 @@ namespace isozone::cli {
 
 class FullScreen {
  public:
-  // Standard input and output are a terminal.
+  // Returns whether standard input and output are a terminal.
   static bool Available();
 
   explicit FullScreen(Console& console);
@@ -31,15 +31,15 @@ class FullScreen {
     size_t columns = 80;
     size_t rows = 24;
   };
-  // As it is now: the user may resize the terminal at any time.
+  // Returns the size of now: the user may resize the terminal at any time.
   static Size CurrentSize();
 
   // Draws `lines`, as far as there is room, and `status` on the last line. Wider ones are cut.
   Status Draw(std::span<const ViewLine> lines, const std::string& status);
 
   enum class Input : uint8_t { kNothing, kKey, kResized, kQuit };
-  // Waits `timeout_ms` at most. `key`: for kKey. kQuit also when a signal asks the process to end, or the terminal is
-  // gone.
+  // Waits `timeout_ms` at most. `key` is set for kKey. Returns kQuit also if a signal asks the process to end, or the
+  // terminal is gone.
   Input Wait(int timeout_ms, char& key);
 
  private:

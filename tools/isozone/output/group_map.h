@@ -1,5 +1,5 @@
 // A map of the independent zone groups, with a cell for each zone: the text is its group, the colour is the group's
-// channel. Drawn for a terminal and as an SVG file.
+// channel. It is drawn for a terminal and as an SVG file.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace isozone::cli {
 
-// "32 groups on 8 channels; a zone alone is programmed at 94 MiB/s", or another sentence if no zone slows another.
+// Returns "32 groups on 8 channels; a zone alone is programmed at 94 MiB/s", or another sentence if no zone slows
+// another.
 std::string GroupSummary(const ZoneGroups& groups);
 
 void PrintGroupMap(const ZoneGroups& groups, Console& console);

@@ -10,7 +10,7 @@
 
 namespace isozone::cli {
 
-// `unreadable`: names of devices whose statistics cannot be read now. They have the series device_readable alone.
+// `unreadable` names devices whose statistics cannot be read now. They have the series device_readable alone.
 std::string PrometheusText(std::span<const Statistics> mounts, std::span<const std::string> unreadable = {});
 
 }  // namespace isozone::cli

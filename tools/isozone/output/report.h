@@ -1,4 +1,4 @@
-// The same figures as JSON wherever a command writes them: info, df, zones, dump.
+// Figures as JSON, the same in every command that writes them: info, df, zones, dump.
 #pragma once
 
 #include "isozone/output/console.h"
@@ -10,22 +10,22 @@ Json GeometryJson(const DeviceGeometry& geometry);
 Json CountersJson(const DeviceCounters& counters);
 Json SpaceJson(const SpaceInfo& space);
 Json MetadataJson(const MetadataCopies& metadata);
-// null where they were never measured.
+// Returns null if the groups were never measured.
 Json ZoneGroupsJson(const ZoneGroups* groups);
 Json ZoneJson(const ZoneView& zone);
 Json FileInZoneJson(const FileInZone& file);
 Json ZoneOfFileJson(const ZoneOfFile& zone);
-// `allocated`: bytes on the device (FileSystem::AllocatedBytes).
+// `allocated` is how many bytes the file has on the device (FileSystem::AllocatedBytes).
 Json AttributesJson(const FileAttributes& attributes, uint64_t allocated);
 std::string_view TypeName(InodeType type);  // "file", "directory", "symlink"
-// With the zone that holds it.
+// Includes the zone that holds the extent.
 Json ExtentJson(const FileExtent& extent, const DeviceGeometry& geometry);
 
-// "0 and 1"; "0, 5 and 1" where a copy takes several; "none".
+// Returns "0 and 1"; "0, 5 and 1" if a copy takes several zones; "none".
 std::string CopiesText(const std::vector<std::vector<ZoneId>>& copies);
-// "2026-11-21 19:40:02", UTC.
+// Returns "2026-11-21 19:40:02", in UTC.
 std::string FormatTime(uint64_t seconds_since_1970);
-// "12.3 %"; 0 of 0 is 0 %.
+// Returns "12.3 %"; 0 of 0 is 0 %.
 std::string FormatShare(uint64_t part, uint64_t whole);
 
 }  // namespace isozone::cli

@@ -10,10 +10,10 @@
 
 namespace isozone::cli {
 
-// `zones`: with every zone; otherwise null stands for them.
+// Includes every zone if `zones`, and otherwise null in their place.
 Json StatisticsJson(const Statistics& statistics, bool zones);
 
-// "mounted", "not-mounted", "died".
+// Returns "mounted", "not-mounted" or "died".
 std::string_view LifeName(const Statistics& statistics);
 
 }  // namespace isozone::cli

@@ -16,11 +16,11 @@ class TimingNote {
   // Must be made after the measurement.
   explicit TimingNote(const ZonedDevice& device);
 
-  // How late completions were; null if no timing is emulated.
+  // Returns how late completions were; null if no timing is emulated.
   Json LatenessJson() const;
   // Prints one line about an emulator, and one more if its times are not reliable; nothing about other devices.
   void Print(Console& console) const;
-  // If the measured times are not reliable, the reason in whole sentences.
+  // Returns the reason in whole sentences if the measured times are not reliable.
   std::optional<std::string> Problem() const;
   void PrintProblem(Console& console) const;
 

@@ -1,5 +1,5 @@
 // A map of the zones: what each zone, or each run of adjacent zones if there are many, is used for and how full it is.
-// Drawn for a terminal and as an SVG file from the same cells.
+// It is drawn for a terminal and as an SVG file from the same cells.
 //
 // A cell has the category that holds most of its written bytes. A zone is "dead" if nothing in it is live.
 #pragma once
@@ -39,7 +39,7 @@ struct ZoneCell {
   bool active = false;  // one of its zones holds an active resource
 };
 
-// Cells of `zones_per_cell` (> 0) zones each, the last perhaps of fewer.
+// Returns cells of `zones_per_cell` (> 0) zones each; the last one may have fewer.
 std::vector<ZoneCell> MakeCells(std::span<const ZoneView> zones, uint32_t zones_per_cell);
 
 struct ZoneTotals {

@@ -16,11 +16,12 @@
 
 namespace isozone::cli {
 
-// The file that the shell would run for `name`. kNotFound; kPermissionDenied: it is there, but cannot be executed.
+// Returns the file that the shell would run for `name`. kNotFound; kPermissionDenied if it is there, but cannot be
+// executed.
 Result<std::string> FindProgram(const std::string& name);
 
-// kNotSupported if preloading does not reach the RocksDB in `program`, with what to do instead. `isozone_library` is
-// the libisozone.so that would be used.
+// Fails with kNotSupported, and says what to do instead, if preloading does not reach the RocksDB in `program`.
+// `isozone_library` is the libisozone.so that would be used.
 Status CheckCanBePreloaded(const std::string& program, const std::string& isozone_library);
 
 }  // namespace isozone::cli

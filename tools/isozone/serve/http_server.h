@@ -26,7 +26,7 @@ namespace isozone::cli {
 
 struct HttpRequest {
   std::string path;                               // "/metrics", decoded
-  std::map<std::string, std::string> parameters;  // of the query, decoded; the first of each name
+  std::map<std::string, std::string> parameters;  // of the query, decoded; of equal names the first
 };
 
 struct HttpReply {
@@ -45,14 +45,14 @@ class HttpServer {
   static constexpr int kFarewellSeconds = 1;
 
   using Handler = std::function<HttpReply(const HttpRequest& request)>;
-  // Answers from now on. The errors are those of Listen.
+  // Starts a server that answers from now on. The errors are those of Listen.
   static Result<std::unique_ptr<HttpServer>> Start(ListenAddress address, std::vector<std::string> allowed_names,
                                                    Handler handler);
-  // Takes no more requests, and returns when those under way are answered, or who made them has had kFarewellSeconds.
-  // It waits for calls of the handler.
+  // Takes no more requests. Returns when those under way are answered, or whoever made them has had kFarewellSeconds.
+  // Waits for calls of the handler.
   virtual ~HttpServer() = default;
 
-  // With the port that it really has.
+  // Returns the address, with the port that it really has.
   virtual const ListenAddress& address() const = 0;
 };
 

@@ -20,20 +20,20 @@ struct ListenAddress {
   std::string host;   // "127.0.0.1", "::1"
   uint16_t port = 0;  // 0: the kernel chooses one
 
-  // "127.0.0.1:9464", "[::1]:9464", "localhost:9464". kInvalidArgument, with what is wrong.
+  // Parses "127.0.0.1:9464", "[::1]:9464" or "localhost:9464". kInvalidArgument says what is wrong.
   static Result<ListenAddress> Parse(std::string_view text);
-  // Whether only this machine can reach it.
+  // Returns whether only this machine can reach it.
   bool IsLoopback() const;
-  // "127.0.0.1:9464", as in a URL.
+  // Returns "127.0.0.1:9464", as in a URL.
   std::string Text() const;
 };
 
-// A socket that listens at `address`, whose port becomes the one that the kernel chose. kBusy if the port is taken;
-// kPermissionDenied; kInvalidArgument if the address is not one of this machine.
+// Opens a socket that listens at `address`, whose port becomes the one that the kernel chose. kBusy if the port is
+// taken; kPermissionDenied; kInvalidArgument if the address is not one of this machine.
 Result<FileDescriptor> Listen(ListenAddress& address);
 
-// Whether a request with this value of Host is answered: an address, `localhost`, or one of `names`, each with or
-// without a port.
+// Returns whether a request with this value of Host is answered: an address, `localhost`, or one of `names`, each with
+// or without a port.
 bool IsAllowedHost(std::string_view host, std::span<const std::string> names);
 
 }  // namespace isozone::cli

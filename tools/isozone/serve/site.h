@@ -9,8 +9,8 @@
 //   /api/zone?device=N&zone=Z    the files in a zone, as `isozone zones --zone Z --json`
 //   /api/files?device=N&name=T   files whose path contains T, with their zones
 //
-// N counts the devices of the command line from 0, which is also what is meant without it. An answer of /api that is no
-// success is {"error": one line}.
+// N counts the devices of the command line from 0, and is 0 if it is left out. If an answer of /api is no success, it
+// is {"error": one line}.
 //
 // Thread safety: any thread.
 #pragma once
@@ -26,7 +26,7 @@ namespace isozone::cli {
 
 class Site {
  public:
-  // `devices` is not empty.
+  // `devices` must not be empty.
   explicit Site(std::vector<std::unique_ptr<DeviceWatch>> devices) : devices_(std::move(devices)) {}
 
   HttpReply Answer(const HttpRequest& request);
@@ -34,7 +34,7 @@ class Site {
  private:
   HttpReply Metrics();
   HttpReply Devices();
-  // What `path` below /api/ gives of one device; 404 if there is no such path.
+  // Answers `path` below /api/ for one device; 404 if there is no such path.
   HttpReply OfDevice(const HttpRequest& request, DeviceWatch& device);
 
   HttpReply StatsOf(const HttpRequest& request, DeviceWatch& device);

@@ -9,7 +9,7 @@
 
 namespace isozone::cli {
 
-// Of `files`, which is mounted read-only. At most kMostStillFiles files are in it.
+// Returns the map of `files`, which must be mounted read-only. It has at most kMostStillFiles files.
 inline constexpr size_t kMostStillFiles = 20'000;
 Result<std::string> StillMapHtml(FileSystem& files);
 

@@ -1,4 +1,5 @@
-// ZoneFrames: the zones of a device for somebody who looks again and again, so that each look costs what has changed.
+// ZoneFrames: the zones of a device for somebody who looks again and again, so that each look costs only what has
+// changed.
 //
 // A frame, in little-endian words of 32 bits:
 //
@@ -31,9 +32,9 @@ class ZoneFrames {
 
   explicit ZoneFrames(uint32_t instance) : instance_(instance) {}
 
-  // What the zones are now. If their number is another one, all have changed.
+  // Takes the zones as they are now. If their number is another one, all have changed.
   void Look(std::span<const PageZone> zones);
-  // The last look, as what has changed since frame `number` of `instance`, if that is one of this object.
+  // Returns the last look as a frame. If `instance` is this object's, it holds what has changed since frame `number`.
   std::string Encode(uint32_t instance, uint32_t number, std::string_view json) const;
 
   uint32_t number() const { return number_; }
@@ -46,7 +47,7 @@ class ZoneFrames {
 
   const uint32_t instance_;
   uint32_t number_ = 0;
-  uint32_t first_ = 0;  // of the frames with as many zones as now
+  uint32_t first_ = 0;  // the first frame with as many zones as now
   std::vector<Zone> zones_;
 };
 

@@ -8,12 +8,12 @@
 namespace isozone::cli {
 
 struct WebFile {
-  std::string_view path;  // "/map.css"; that of the page itself is "/"
+  std::string_view path;  // "/map.css"; "/" for the page itself
   const char* type;
   std::string_view content;
 };
 
-// Null if there is none of this path.
+// Returns the file of this path; null if there is none.
 const WebFile* FindWebFile(std::string_view path);
 
 }  // namespace isozone::cli

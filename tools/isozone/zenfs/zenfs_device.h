@@ -14,8 +14,9 @@
 
 namespace isozone::cli {
 
-// The files with a name, their sizes and extents checked; what was written to a file that was open is part of it, as
-// far as ZenFS itself would recover it. kNotFound: no ZenFS device; kNotSupported; kCorruption.
+// Returns the files that have a name, with their sizes and extents checked. What was written to a file that was open is
+// part of it, as far as ZenFS itself would recover it. kNotFound if this is no ZenFS device; kNotSupported;
+// kCorruption.
 Result<std::vector<ZenFsFile>> ReadZenFs(ZonedDevice& device);
 
 // Calls `take` with the content of `file`, in order.

@@ -45,7 +45,7 @@ struct ZenFsSuperblock {
   uint32_t zone_size = 0;   // blocks
   uint32_t zone_count = 0;
 
-  // kNotSupported for another version, kCorruption for anything else.
+  // Parses a record. kNotSupported for another version, kCorruption for anything else.
   static Result<ZenFsSuperblock> Decode(std::string_view record);
 };
 
@@ -65,19 +65,19 @@ struct ZenFsFile {
   std::vector<ZenFsExtent> extents;
 };
 
-// The next record of `zone`, the bytes of a metadata zone up to its write pointer, at `offset`, which is advanced to
-// the record behind it. None at the end. kCorruption: a record is damaged.
+// Returns the next record of `zone`, the bytes of a metadata zone up to its write pointer, at `offset`, and advances
+// that to the record behind it. None at the end. kCorruption if a record is damaged.
 Result<std::optional<std::string_view>> NextZenFsRecord(std::string_view zone, uint32_t block_size, uint64_t& offset);
 
-// The files, as records are applied.
+// ZenFsFiles: the files as of the records that were applied.
 class ZenFsFiles {
  public:
   enum class Applied { kGoOn, kEnd };
 
-  // kCorruption: the record is not one that ZenFS writes.
+  // Applies the next record. kCorruption if it is not one that ZenFS writes.
   Result<Applied> Apply(std::string_view record);
   bool has_snapshot() const { return has_snapshot_; }
-  // By id.
+  // Returns the files by id.
   const std::map<uint64_t, ZenFsFile>& files() const { return files_; }
 
  private:
