@@ -1,7 +1,7 @@
 // CollectedFiles: the files of a file system as its collector sees them (store/gc/gc_store.h). Runs are parts of
-// extents that the journal knows. A file that is being written has others, which are published first
-// (pending_extents.h). A zone is left alone only while it has live bytes that no run accounts for even so: of writes
-// that have not ended, and of files that were removed while they are open.
+// extents that the journal knows. A file that is being written has other extents, which are published first
+// (pending_extents.h). If a zone still has live bytes that are in no run, it is left alone: these are of writes that
+// have not ended, and of files that were removed while they are open.
 //
 // Locks: the namespace mutex while runs are looked up and while moves are committed, never across device I/O.
 #pragma once
@@ -17,7 +17,7 @@ namespace isozone {
 
 class CollectedFiles final : public GcFiles {
  public:
-  // `context` outlives this.
+  // `context` must outlive this.
   explicit CollectedFiles(MountContext& context) : context_(context) {}
 
   void CountBlocks(std::span<GcCandidate> zones) const override;
@@ -27,20 +27,20 @@ class CollectedFiles final : public GcFiles {
   void GiveUp(std::span<const GcMove> moves) override;
 
  private:
-  // Runs of all files that the journal knows. Empty where they are not all that lives in the zone.
+  // Returns the runs of all files that the journal knows. Empty if they are not all that is live in the zone.
   std::vector<GcRun> KnownRunsIn(ZoneId zone) const;
-  // What of the moves of a file, in order of where they come from, it still has.
+  // The moves of a file, sorted by where they come from, as far as the file still has these bytes.
   struct Accepted {
     std::vector<ExtentMove> moves;
-    std::vector<OpenFile::Relocation> placed;  // the same, as ranges of the file
+    std::vector<OpenFile::Relocation> placed;  // the same moves, as ranges of the file
   };
   Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(context_.namespace_mutex);
-  // Of the zones that survivors have come to, what the metadata does not say yet.
+  // Returns the heats of zones that survivors have come to, as far as the metadata does not have them yet.
   ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(context_.namespace_mutex);
-  // The claim on the copies of `moves`, which are no longer the collector's.
+  // Takes the claim on the copies of `moves` from the collector.
   SpaceClaim TakeCopies(std::span<const GcMove> moves) ISOZONE_REQUIRES(context_.namespace_mutex);
-  // The metadata has the moves of the file, whose copies `copies` has: what it had before goes with the last read of
-  // it.
+  // Lets the open file follow once the metadata has its moves. Of `copies`, the metadata owns those of the file from
+  // now on. The places before go with the last read that uses them.
   void Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) ISOZONE_REQUIRES(context_.namespace_mutex);
 
   MountContext& context_;

@@ -10,7 +10,8 @@
 
 namespace isozone {
 
-// The file has what the metadata state says; the sink adds to it. `context` must live longer than the sink.
+// Makes the sink of a file, to which it adds. The file must have what the metadata state says. `context` must outlive
+// the sink.
 std::unique_ptr<WriteSink> MakeDataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options);
 
 }  // namespace isozone

@@ -14,8 +14,8 @@ namespace isozone {
 
 class PiecewiseReader final : public FileReader {
  public:
-  // These are called when a read comes to the end of the file, or has touched the device, and the file may have become
-  // longer or been removed (a read-only mount beside a writer). Empty on other mounts.
+  // Calls of a read-only mount beside a writer: the file may have become longer or been removed. They are made when a
+  // read comes to the end of the file, or has touched the device. Empty on other mounts.
   struct Hooks {
     std::function<Status()> before_end;  // the file may have grown
     std::function<Status()> after_read;  // the bytes may no longer be the file's, which was removed, or moved elsewhere
@@ -41,7 +41,7 @@ class PiecewiseReader final : public FileReader {
   // has its result.
   bool Prepare(ReadInFlight& flight, FileRead& read) const;
   Result<size_t> ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class);
-  // Bytes of one stripe of the file.
+  // Returns the bytes of one stripe of the file.
   uint64_t Window() const;
 
   const std::shared_ptr<MountContext> context_;

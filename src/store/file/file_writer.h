@@ -7,12 +7,12 @@
 //
 // Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
 //
-// Two ways. A unit in kept memory (store/kept) publishes each append, which so outlives the process, and
-// when it is full it is left to the thread of MountContext::writers: an Append waits only where that memory is
-// short. A unit in other memory is given to the sink when it is full, and the Append waits if the sink has as many as
-// it takes. Units of logs and small files lie in kept memory, if the mount has any. So do those of other files that are
-// appended to in small pieces, as long as there is room: the records of a program, but not a table that RocksDB writes.
-// Where there is none, a Flush of a log writes to the device.
+// A unit in kept memory (store/kept) publishes each append, which so outlives the process. When it is full, it is left
+// to the thread of MountContext::writers, so an Append waits only if that memory is short. A unit in other memory is
+// given to the sink when it is full, and the Append waits if the sink has as many as it takes. Units of logs and small
+// files lie in kept memory, if the mount has any. So do those of other files that are appended to in small pieces, as
+// long as there is room: the records of a program, but not a table that RocksDB writes. If the mount has none, a Flush
+// of a log writes to the device.
 //
 // Whoever uses the sink does so without mu_, one thread at a time; a completion only reports that it came. Errors
 // latch: after a failed write, every call returns that error, and data that was not written stays readable from memory
@@ -41,9 +41,9 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   struct Options {
     size_t unit_size = 0;                // bytes, whole blocks
     bool kept = false;                   // all its units lie in the kept memory of the mount
-    std::optional<InodeId> directory{};  // of a log: the one that it is in
+    std::optional<InodeId> directory{};  // of a log: its directory; of others none
   };
-  // The caller has set has_writer of `file`, under the namespace lock. `data` is that of the sink.
+  // The caller must have set has_writer of `file`, under the namespace lock. `data` is the class of the sink.
   BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
                  DataClass data, const Options& options);
   ~BufferedWriter() override;
@@ -65,7 +65,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   void Advance(bool all) override;
 
  private:
-  // Appends of at most so many bytes are small: RocksDB gathers more before it appends to a table.
+  // Longest append that counts as small: RocksDB gathers more before it appends to a table.
   static constexpr size_t kSmallAppend = 16 * kKiB;
 
   // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it,
@@ -76,50 +76,50 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   void WaitForSink() ISOZONE_REQUIRES(mu_);
   // Runs `use`, which uses sink_, without mu_, after all earlier uses have ended. Its error latches.
   Status WithSink(const std::function<Status()>& use) ISOZONE_REQUIRES(mu_);
-  // Gives the sink all there is, the unit that is being filled included.
+  // Gives the sink all units, the one that is being filled included, and waits as `wait` says.
   Status WriteOutLocked(Wait wait) ISOZONE_REQUIRES(mu_);
   Status Extend(uint64_t size);
-  // What is on the device, and could not be told to the metadata, is no longer part of the file: it would not be there
-  // after a mount. (The end of a log is found in its frames.)
+  // Cuts off what is on the device, but could not be told to the metadata: it would not be there after a mount. (The
+  // end of a log is found in its frames.)
   void DropUnknown() ISOZONE_REQUIRES(context_->namespace_mutex);
   // Returns `status`. If it is an error, every later call returns it.
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
   // --- Units ---
-  // Begins a unit at the end of the file, for an append of `bytes`. Where it has to be in kept memory, and that is
-  // short, waits without mu_.
+  // Begins a unit at the end of the file, for an append of `bytes`. If it must be in kept memory, and that is short,
+  // waits without mu_.
   Status BeginUnit(size_t bytes) ISOZONE_REQUIRES(mu_);
-  // The unit has kept memory then, unless it can be without and there is none.
+  // Takes kept memory for the unit. If there is none, waits for it, or, if the unit can be without, leaves it without.
   Status TakeKeptMemory() ISOZONE_REQUIRES(mu_);
-  // An append of `bytes` begins a unit in kept memory.
+  // Returns whether an append of `bytes` begins a unit in kept memory.
   bool IsKept(size_t bytes) const {
     return options_.kept || (bytes <= kSmallAppend && context_->kept != nullptr && !options_.directory);
   }
-  // Appends what fits into the unit.
+  // Appends `data`, which must fit, to the unit.
   void Fill(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
-  // The unit that is being filled is to be given to the sink, if it is not empty.
+  // Queues the unit that is being filled for the sink, if it is not empty.
   void EndUnit() ISOZONE_REQUIRES(mu_);
   // Tells the file where its bytes are: `written` on the device, the rest in units.
   void ShowPieces(std::span<const FileExtent> written) ISOZONE_REQUIRES(mu_);
-  // Moves what could not be written to memory of its own, so that others find room.
+  // Moves units out of kept memory after an error, so that others find room there.
   void GiveUpKept() ISOZONE_REQUIRES(mu_);
 
   // --- Called by the thread that uses the sink, without mu_ ---
-  // Gives the next `units`, and finishes as far as `wait` says.
+  // Gives the sink the next `units`, and finishes as far as `wait` says.
   Status GiveAll(size_t units, Wait wait) ISOZONE_EXCLUDES(mu_);
-  // Gives as many as the sink takes without waiting, and finishes those that are done.
+  // Gives the sink as many units as it takes without waiting, and finishes those that are done.
   Status GiveSome(bool start) ISOZONE_EXCLUDES(mu_);
   Status GiveNext(bool durable) ISOZONE_EXCLUDES(mu_);
   bool HasToGive() ISOZONE_EXCLUDES(mu_);
   Status FinishOldest() ISOZONE_EXCLUDES(mu_);
-  // A kill does not take what was finished any more. Its memory is given up.
+  // Makes what was finished known to the metadata, so that a kill does not take it any more. Gives up its memory.
   Status MakeKnown() ISOZONE_EXCLUDES(mu_);
 
   const std::shared_ptr<MountContext> context_;
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
   const Options options_;
-  OpenWriters::Place place_;               // of a log, or one that has had a unit in kept memory; until it is closed
+  OpenWriters::Place place_;  // of a log, or of a file that has had a unit in kept memory; until it is closed
   std::atomic<bool> is_user_log_{false};   // its appends are paced
   std::atomic<uint64_t> durable_size_{0};  // bytes of the file that are known to be durable
 
@@ -128,12 +128,12 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   bool sink_used_ ISOZONE_GUARDED_BY(mu_) = false;  // a thread uses sink_ without mu_
   bool closed_ ISOZONE_GUARDED_BY(mu_) = false;
   Status failure_ ISOZONE_GUARDED_BY(mu_);
-  // Those that the sink was given, and behind them full ones; in file order, addresses stay.
+  // Units that the sink was given, and behind them full ones; in file order, addresses stay.
   std::deque<WriteUnit> units_ ISOZONE_GUARDED_BY(mu_);
-  std::atomic<size_t> given_{0};  // changed under mu_ by the thread that uses the sink
+  std::atomic<size_t> given_{0};  // so many units_ the sink has; changed under mu_ by the thread that uses the sink
   WriteUnit filling_ ISOZONE_GUARDED_BY(mu_);
-  size_t unit_size_ ISOZONE_GUARDED_BY(mu_);  // bytes, of the next unit
-  // What the sink is told when it is used next.
+  size_t unit_size_ ISOZONE_GUARDED_BY(mu_);  // bytes; of the next unit
+  // The sink is told these when it is used next.
   DataClass data_ ISOZONE_GUARDED_BY(mu_);
   IoClass io_class_ ISOZONE_GUARDED_BY(mu_) = IoClass::kOther;
 

@@ -31,19 +31,19 @@
 
 namespace isozone {
 
-// Where the files of a mount write in place.
+// InPlaceZones: the zone to which all files of a mount write in place.
 //
 // Thread safety: any thread.
 class InPlaceZones {
  public:
-  // `context` outlives this.
+  // `context` must outlive this.
   explicit InPlaceZones(MountContext& context) : context_(context), stream_(context, ZoneUse::kData) {}
 
-  // Writes `data`, which belongs at `file_offset` of a file. Appends where it lies to `written`, and adds the claim on
-  // that to `space`, also when it fails half-way.
+  // Writes `data`, which belongs at `file_offset` of a file. Appends its extents to `written`, and adds the claim on
+  // them to `space`, even if it fails half-way.
   Status Write(std::span<const std::byte> data, uint64_t file_offset, DataClass data_class, IoClass io_class,
                std::vector<FileExtent>& written, SpaceClaim& space) ISOZONE_EXCLUDES(mu_);
-  // Everything written before is durable when this returns OK.
+  // Makes everything durable that was written before.
   Status MakeDurable() ISOZONE_EXCLUDES(mu_);
   // Gives the zone back. Writing may go on.
   void Release() ISOZONE_EXCLUDES(mu_);
@@ -54,52 +54,53 @@ class InPlaceZones {
   ZoneStream stream_ ISOZONE_GUARDED_BY(mu_);
 };
 
-// Of one file. Thread safety: one thread at a time, beside PublishZone.
+// InPlaceWrites of one file. Thread safety: one thread at a time, beside PublishZone.
 class InPlaceWrites final : public Unpublished {
  public:
   // Pending ranges are published when they are more than that, so that few are lost with the power.
   static constexpr uint64_t kPendingBytesMax = 4 * kMiB;
   static constexpr size_t kPendingRangesMax = 1024;
 
-  // All outlive this.
+  // All arguments must outlive this.
   InPlaceWrites(MountContext& context, InPlaceZones& zones, OpenFile& file)
       : Unpublished(context, file.id()), zones_(zones), file_(file) {}
   ~InPlaceWrites();
 
   bool empty() const ISOZONE_EXCLUDES(mu_);
-  // Whether it is time to publish.
+  // Returns whether it is time to publish.
   bool is_large() const ISOZONE_EXCLUDES(mu_);
-  // The range lies within the file, nothing of it is in a writer's memory, and the metadata knows of all of it. After
-  // an error nothing of the file has changed.
+  // Writes over a range of the file. The range must lie within the file, nothing of it may be in a writer's memory, and
+  // the metadata must know of all of it. After an error nothing of the file has changed.
   Status Write(uint64_t offset, std::span<const std::byte> data, DataClass data_class, IoClass io_class)
       ISOZONE_EXCLUDES(mu_);
-  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still,
-  // and so it is where the file has no name: what is overwritten again is free at once then, too.
+  // Flushes, and tells the metadata of all pending ranges. Returns what to sync to make that durable. After an error,
+  // and if the file has no name, everything stays pending.
   Result<uint64_t> Publish() ISOZONE_EXCLUDES(mu_);
-  // The file was cut to `size`.
+  // Forgets pending ranges behind `size`, to which the file was cut.
   void Cut(uint64_t size) ISOZONE_EXCLUDES(mu_);
-  // What is pending is no longer the file's; its space is left to the handles.
+  // Gives up all pending ranges. If the file has a name, it has again what the metadata says. The handles get their
+  // space.
   void Abandon() ISOZONE_EXCLUDES(mu_);
 
  private:
   struct Pending {
     FileExtent extent;
-    uint64_t number = 0;  // that of the write
+    uint64_t number = 0;  // of the write
   };
   using Ranges = std::map<uint64_t, Pending>;  // by offset in the file
 
-  // Takes [offset, offset + length) out of what is pending; the space that it took.
+  // Takes [offset, offset + length) out of the pending ranges. Returns the space that these parts have.
   std::vector<ZoneBytes> Supersede(uint64_t offset, uint64_t length) ISOZONE_REQUIRES(mu_);
   void Insert(const FileExtent& extent, uint64_t number) ISOZONE_REQUIRES(mu_);
-  // Tells the metadata of the ranges of writes up to `last`, which were flushed, and forgets them. The file has a name.
-  // `context` is context_.
+  // Tells the metadata of the ranges of writes up to `last`, which were flushed, and forgets them. The file must have a
+  // name. `context` is context_.
   Status PublishUpTo(MountContext& context, uint64_t last) ISOZONE_REQUIRES(context.namespace_mutex, mu_);
   bool LiesIn(ZoneId zone) const override ISOZONE_REQUIRES(mu_);
   Status PublishFlushed(MountContext& context, uint64_t flushed) override
       ISOZONE_REQUIRES(context.namespace_mutex, mu_);
-  // One operation for each run of ranges that follow one another.
+  // Returns one operation for each run of adjacent ranges.
   std::vector<MetadataOp> Operations(const std::vector<FileExtent>& ranges) const;
-  // What the metadata has now in these ranges.
+  // Returns the space that the metadata has in these ranges now.
   std::vector<ZoneBytes> SpaceBefore(const Inode& inode, const std::vector<FileExtent>& ranges) const;
 
   InPlaceZones& zones_;

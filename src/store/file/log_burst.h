@@ -29,12 +29,13 @@
 namespace isozone {
 
 struct LogBurst {
-  // How long a frame gets that begins now, in bytes. `unit`: the greatest length; `width`: lanes that the log may have.
+  // Returns the length in bytes of a frame that begins now. `unit` is the greatest length, `width` the number of lanes
+  // that the log may have.
   static constexpr uint64_t FrameLength(uint64_t unit, uint64_t slice, uint32_t width, bool users_read) {
     return users_read && width > 1 && slice < unit ? slice : unit;
   }
 
-  // Whether `waiting` frames of `length` bytes each wait for one more. `lanes`: which the log has.
+  // Returns whether `waiting` frames of `length` bytes each wait for one more. `lanes` is the number that the log has.
   static constexpr bool WaitForMore(size_t waiting, uint64_t length, uint64_t unit, size_t lanes) {
     return waiting < lanes && (waiting + 1) * length <= unit;
   }

@@ -50,9 +50,9 @@ static_assert(offsetof(LogFrameHeader, inode) == 8 && offsetof(LogFrameHeader, f
               offsetof(LogFrameHeader, length) == 24 && offsetof(LogFrameHeader, header_crc) == 28 &&
               offsetof(LogFrameHeader, region_begin) == 32);
 
-// The value that the checksum of a payload starts from.
+// Returns the value that the checksum of a payload starts from.
 uint32_t LogPayloadSeed(uint32_t uuid_seed, InodeId inode, uint64_t file_offset);
-// Fills in the header in front of the payload: `frame` is header and payload together, `payload_crc` the checksum of
+// Fills in the header in front of the payload. `frame` is header and payload together, `payload_crc` the checksum of
 // the payload.
 void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset,
                   uint64_t region_begin, uint32_t payload_crc);
@@ -65,13 +65,13 @@ struct LogScan {
   Status damage;                    // what stopped the scan before the end; the fields above say how far it came
 };
 
-// Walks the frames of `region`. A sealed region ends where its payload does, or, if it is damaged, where the damage is
-// met, and must be whole up to there. An open one is followed up to the write pointer of `zone`, the zone's descriptor.
-// Read errors and an offline zone are damage.
+// Walks the frames of `region`. A sealed region must be whole up to where its payload ends, or, if it is damaged, where
+// the damage is. An open one is followed up to the write pointer of `zone`, the zone's descriptor. Read errors and an
+// offline zone are damage.
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
                       const ZoneDescriptor& zone);
 
-// The value that the CRCs of a file system start from.
+// Returns the value that the CRCs of a file system start from.
 uint32_t LogFrameSeed(std::string_view uuid);
 
 }  // namespace isozone

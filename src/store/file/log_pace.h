@@ -31,12 +31,13 @@ class LogPace {
     int64_t idle_at_ns = 0;  // when the flash has programmed all units before it
   };
 
-  // `unit`: bytes, more than 0; `bandwidth`: bytes a second that the flash of a zone programs, more than 0.
+  // `unit` is in bytes, and `bandwidth` in bytes a second that the flash of a zone programs; both are more than 0.
   LogPace(uint64_t unit, uint64_t bandwidth)
       : unit_(unit),
         program_ns_(static_cast<int64_t>(static_cast<double>(unit) / static_cast<double>(bandwidth) * kSecondNs)) {}
 
-  // `bytes` more are written to the zone. Returns true if a unit has ended with them, so that the rule must be applied.
+  // Notes that `bytes` more are written to the zone. Returns true if a unit has ended with them, so that the rule must
+  // be applied.
   bool OnWrite(Zone& zone, uint64_t bytes, int64_t now_ns) const {
     zone.in_unit += bytes;
     if (zone.in_unit < unit_) return false;
@@ -47,7 +48,7 @@ class LogPace {
   }
 
   int64_t BacklogNs(const Zone& zone, int64_t now_ns) const { return std::max<int64_t>(0, zone.idle_at_ns - now_ns); }
-  // Whether the zone can take a unit without waiting for an earlier one.
+  // Returns whether the zone can take a unit without waiting for an earlier one.
   bool HasRoom(const Zone& zone, int64_t now_ns) const { return BacklogNs(zone, now_ns) <= program_ns_; }
 
  private:

@@ -9,7 +9,8 @@
 
 namespace isozone {
 
-// The file has what the metadata state says; the sink adds to it. `context` and `file` must live longer than the sink.
+// Makes the sink of a log, to which it adds. The log must have what the metadata state says. `context` and `file` must
+// outlive the sink.
 std::unique_ptr<WriteSink> MakeLogSink(MountContext& context, const OpenFile& file, Lifetime lifetime,
                                        const SinkOptions& options);
 

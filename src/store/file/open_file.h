@@ -36,11 +36,12 @@
 
 namespace isozone {
 
-// Reads in flight hold the pin of the moment in which they were located. The last of them may go on a device's thread.
+// ReadPin: keeps what a read in flight reads. A read holds the pin of the moment in which it was located. The last one
+// may be released on a thread of the device.
 class ReadPin {
  public:
   ReadPin() = default;
-  // A slow read keeps as many pins as there were moves meanwhile, so a chain of them goes without recursion.
+  // Releases a chain of pins by a loop, not by recursion: a slow read keeps as many pins as there were moves meanwhile.
   ~ReadPin();
   ReadPin(const ReadPin&) = delete;
   ReadPin& operator=(const ReadPin&) = delete;
@@ -53,7 +54,7 @@ class ReadPin {
 
 class OpenFile {
  public:
-  // A piece of the file that only the writer's memory has; it holds [file_offset, up to the next piece or size).
+  // A piece of the file that only the writer's memory has: [file_offset, the next piece or size).
   struct MemoryPiece {
     uint64_t file_offset = 0;
     const std::byte* data = nullptr;
@@ -71,7 +72,7 @@ class OpenFile {
   uint64_t size() const { return size_.load(std::memory_order_acquire); }
   // Returns the error of reads behind the extents of a damaged log; else OK.
   Status damage() const;
-  // Whether the last name of the file has gone, and the journal knows. Set under the namespace lock.
+  // Returns whether the last name of the file has gone, and the journal knows. Set under the namespace lock.
   bool removed() const { return removed_.load(std::memory_order_acquire); }
   void NoteRemoved() { removed_.store(true, std::memory_order_release); }
 
@@ -120,18 +121,16 @@ class OpenFile {
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
-  // Whether a positional file has changes of it that the metadata does not know. Until it does, nobody else changes the
-  // file.
+  // A positional file has changes that the metadata does not know. Until it does, nobody else changes the file.
   bool is_claimed = false;
   bool is_busy() const { return has_writer || is_claimed; }
-  // Whether somebody has set the file's time after the last append: the time then stays when the metadata learns of
-  // that append. Any thread.
+  // The file's time was set after the last append, and stays when the metadata learns of that append. Any thread.
   std::atomic<bool> keeps_time{false};
-  // The claim on what was the file's and the metadata does not name any more: handles may be reading it. It goes with
-  // the last of them.
+  // The claim on space that was the file's and that the metadata does not name any more: handles may be reading it. It
+  // goes with the last handle.
   SpaceClaim unnamed;
-  // In a read-only mount: what keeps the writer, in another process, from resetting the zones where the file is read;
-  // and those of the places where it is next, which may not be read before the metadata was looked at once more.
+  // In a read-only mount: `pins` keep the writer, in another process, from resetting the zones where the file is read.
+  // `coming_pins` do so for its next places, which may not be read before the metadata was looked at once more.
   ZonePins pins;
   ZonePins coming_pins;
 

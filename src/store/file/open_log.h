@@ -23,14 +23,14 @@ struct LogContents {
   std::vector<FileExtent> extents;
   uint64_t size = 0;           // bytes
   Status damage;               // the damage behind these bytes, if they do not end normally
-  std::vector<LogScan> scans;  // of the regions
+  std::vector<LogScan> scans;  // one for each region
 };
 
 // Scans the regions of `inode`, open ones up to the write pointer of their zone. Fails only if the device cannot be
 // queried; damage is part of the contents.
 Result<LogContents> ReadLog(IoEngine& engine, uint32_t uuid_seed, const Inode& inode);
 
-// Joins the scans of all regions to a log. Sets all members, and moves the scans into `scans`.
+// Joins the scans of all regions to a log. Moves them into LogContents::scans.
 LogContents JoinRegions(const Inode& inode, std::vector<LogScan> scans);
 
 struct SealedLog {
@@ -38,7 +38,7 @@ struct SealedLog {
   std::vector<LogRegion> dropped;  // the old regions of which nothing is left
 };
 
-// The regions of a log that will consist of `extents`, the first bytes of what ReadLog found.
+// Returns the regions of a log that will consist of `extents`, the first bytes of what ReadLog found.
 SealedLog SealLog(const DeviceGeometry& geometry, std::span<const LogRegion> regions,
                   std::span<const FileExtent> extents);
 

@@ -34,16 +34,16 @@
 
 namespace isozone {
 
-// A writer, as OpenWriters sees it.
+// OpenWriter: a writer, as OpenWriters sees it.
 class OpenWriter {
  public:
   virtual ~OpenWriter() = default;
-  // Everything appended so far is durable.
+  // Returns whether everything appended so far is durable.
   virtual bool is_durable() const = 0;
-  // Makes it so.
+  // Makes everything appended so far durable.
   virtual Status SaveAll() = 0;
-  // Gives full units to the device as far as it takes them, and gives up those that it has. `all`: units that are not
-  // full, too.
+  // Gives full units, and with `all` also the others, to the device as far as it takes them. Gives up the memory of
+  // units that the device has.
   virtual void Advance(bool all) = 0;
 };
 
@@ -52,7 +52,7 @@ class OpenWriters {
   // As long as Linux leaves dirty pages in memory before it writes them back, by default.
   static constexpr int64_t kWriteBackNs = 5'000'000'000;
 
-  // Which logs have an order among them: those with equal ones. Null: the writer is of no log.
+  // Logs with equal values reach the device in the order in which they were made. A writer of no log has none.
   struct Order {
     InodeId directory;
     Lifetime lifetime = Lifetime::kNotSet;
@@ -64,52 +64,52 @@ class OpenWriters {
   OpenWriters(const OpenWriters&) = delete;
   OpenWriters& operator=(const OpenWriters&) = delete;
 
-  // What the thread does with the memory that outlives the process, and with the metadata.
-  struct Work {
-    std::function<bool()> is_memory_short;  // whether somebody waits for memory
+  // What the thread does for the memory that outlives the process, and for the metadata.
+  struct Work {                             // returns whether somebody waits for memory
+    std::function<bool()> is_memory_short;  // makes some memory ready for use; returns false if all of it is
     std::function<bool()> prepare_memory;   // makes some of it ready for use; false: all of it is
     std::function<void()> save_metadata;    // begins to make the metadata durable as it is
   };
-  // Starts the thread; kIoError if there is none.
+  // Starts the thread. Fails with kIoError if the system has none.
   Status Start(Clock& clock, Work work);
-  // Ends it, if it was started. Nothing is written by itself any more.
+  // Ends the thread, if it was started. After that nothing is written unless somebody asks for it.
   void Stop();
 
   struct Entry {
     OpenWriter* writer = nullptr;
-    std::optional<Order> order;  // none: no log
+    std::optional<Order> order;  // empty: it is no log
     InodeId inode;
     int users = 0;
-    bool was_pending = false;  // when the thread looked last, it had something that is not durable
+    bool was_pending = false;  // at its last look, the thread found something that is not durable
   };
-  // A writer that was added. Empty: none.
+  // The place of a writer that was added; empty: none was.
   using Place = std::optional<std::list<Entry>::iterator>;
 
-  // `writer` is of the file `inode`, and stays until Remove. `order`: null for a file that is no log.
+  // Adds `writer` of the file `inode`, until Remove. `order` is null if the file is no log.
   Place Add(OpenWriter& writer, InodeId inode, const Order* order);
-  // Returns when nobody uses the writer here.
+  // Takes the writer out. Waits until no thread uses it here.
   void Remove(Place& place);
 
-  // Makes durable what was appended to the logs that come before this one. An error: what this one has must not go to
-  // the device.
+  // Makes durable what was appended to the logs that come before this one. After an error, nothing of this log may go
+  // to the device.
   Status SaveEarlier(const Place& place);
-  // Some log comes after this one.
+  // Returns whether some log comes after this one.
   bool HasLater(const Place& place);
 
-  // The thread looks after all writers.
+  // Makes the thread look after all writers.
   void Wake();
 
  private:
   void Run();
-  // Calls every writer, and of logs the earlier ones first.
+  // Calls every writer; earlier logs come before later ones.
   void AdvanceAll(bool all) ISOZONE_REQUIRES(mu_);
   void SaveOverdue() ISOZONE_REQUIRES(mu_);
   template <typename Call>
   auto Use(Entry& entry, Call call) ISOZONE_REQUIRES(mu_);
 
   Mutex mu_;
-  CondVar wake_;                                      // the thread
-  CondVar released_;                                  // a writer that was used is not any more
+  CondVar wake_;                                      // wakes the thread
+  CondVar released_;                                  // signalled when a writer is no longer used
   std::list<Entry> entries_ ISOZONE_GUARDED_BY(mu_);  // by order, then by inode
   bool woken_ ISOZONE_GUARDED_BY(mu_) = false;
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;

@@ -1,5 +1,5 @@
-// PendingExtents: what was appended to a file and the journal does not know yet. A file's sink adds to it as its writes
-// end, and publishes it at Sync and Close; the collector may do so before (unpublished.h).
+// PendingExtents: extents that were appended to a file and that the journal does not know yet. The file's sink adds
+// them as its writes end, and publishes them at Sync and Close; the collector may do so before (unpublished.h).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace isozone {
 
 class PendingExtents final : public Unpublished {
  public:
-  // Known to the collector from here on. `context` outlives this.
+  // Registers with the collector. `context` must outlive this.
   PendingExtents(MountContext& context, InodeId id, DataClass data);
-  // Space that the journal never learnt of is left to the handles of the file.
+  // Leaves space that the journal never learnt of to the handles of the file.
   ~PendingExtents();
 
-  // The file goes on in `extents`, which are written; `space` is the claim on them.
+  // Adds `extents`, which are written and in which the file goes on. `space` is the claim on them.
   void Add(std::span<const FileExtent> extents, SpaceClaim space);
-  // Of what is published from here on.
+  // Sets the class of what is published from now on.
   void SetDataClass(DataClass data);
-  // Tells the journal of all that was added; the caller has flushed it. Returns what to sync so that it is durable.
-  // Where the file was removed, its space is left to its handles.
+  // Tells the journal of all that was added, which the caller has flushed. Returns what to sync to make that durable.
+  // If the file was removed, leaves its space to its handles instead.
   Result<uint64_t> Publish();
 
  private:
@@ -33,7 +33,7 @@ class PendingExtents final : public Unpublished {
 
   DataClass data_ ISOZONE_GUARDED_BY(mu_);
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);  // in file order
-  uint64_t taken_ ISOZONE_GUARDED_BY(mu_) = 0;               // of added_, bytes that are no longer in extents_
+  uint64_t taken_ ISOZONE_GUARDED_BY(mu_) = 0;               // bytes of added_ that are no longer in extents_
 };
 
 }  // namespace isozone

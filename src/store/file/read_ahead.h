@@ -44,19 +44,19 @@ namespace isozone {
 
 class ReadAhead final : public ReadAheadMemory::Holder {
  public:
-  // `read` starts a FileRead of the file, as FileReader::Submit does; `window` gives the bytes of a window.
+  // `read` starts a FileRead of the file, as FileReader::Submit does. `window` returns the bytes of a window.
   ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window);
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
-  // Waits for what is being read and forgets it.
+  // Waits until nothing is being read, and forgets all windows.
   void Stop() { GiveUp(); }
-  // The windows; the last of their owners waits until they are read.
+  // Gives up all windows. The last owner of a window waits until it is read.
   std::vector<std::shared_ptr<void>> GiveUp() override;
 
-  // Copies what lies at `offset` from the windows, if that goes on with a scan, or begins one. Returns how much: what
-  // is missing the caller has to read, and meets the error there, if there is one. `size` and `generation`
-  // (OpenFile::generation): of the file.
+  // Copies bytes at `offset` from the windows, if that goes on with a scan, or begins one. Returns how many; the caller
+  // reads the others, and meets the error there, if there is one. `size` and `generation` (OpenFile::generation) are
+  // those of the file.
   size_t TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size, uint64_t generation);
 
  private:
@@ -68,21 +68,21 @@ class ReadAhead final : public ReadAheadMemory::Holder {
     uint64_t size = 0;  // bytes
     uint64_t generation = 0;
   };
-  // What a call does when it has given the lock back.
+  // What a call does after it has released the lock.
   struct Work {
     std::vector<std::shared_ptr<Window>> to_read;
     std::vector<std::shared_ptr<Window>> gone;  // their destructors wait
     bool found_no_memory = false;
   };
 
-  // The window that has the byte at `offset`; null if there is none.
+  // Returns the window that has the byte at `offset`; null if there is none.
   std::shared_ptr<Window> WindowAt(uint64_t offset, IoClass io_class, const FileState& file);
   std::shared_ptr<Window> Find(uint64_t offset) const ISOZONE_REQUIRES(mu_);
   bool GoesOnAt(uint64_t offset) const ISOZONE_REQUIRES(mu_);
-  // Nothing happens if it would lie behind the end, or no memory is left for it.
+  // Adds a window, unless it would lie behind the end or there is no memory for it.
   void Add(uint64_t offset, IoClass io_class, uint64_t size, Work& work) ISOZONE_REQUIRES(mu_);
   void Drop(const std::shared_ptr<Window>& window);
-  // The caller reads the last `bytes` before `end` for itself.
+  // Notes that the caller reads the last `bytes` before `end` by itself.
   void NoteMiss(uint64_t end, size_t bytes);
 
   MountContext& context_;
@@ -91,7 +91,7 @@ class ReadAhead final : public ReadAheadMemory::Holder {
   Mutex mu_;
   uint64_t position_ ISOZONE_GUARDED_BY(mu_) = kNowhere;  // where a scan may begin while there are no windows
   uint64_t missed_ ISOZONE_GUARDED_BY(mu_) = 0;           // bytes that were read elsewhere since a window had any
-  uint64_t generation_ ISOZONE_GUARDED_BY(mu_) = 0;       // of the file that the windows are of
+  uint64_t generation_ ISOZONE_GUARDED_BY(mu_) = 0;       // of the file, when windows_ were read
   std::vector<std::shared_ptr<Window>> windows_ ISOZONE_GUARDED_BY(mu_);  // in file order
 };
 

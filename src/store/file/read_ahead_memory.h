@@ -1,9 +1,9 @@
 // ReadAheadMemory: the memory that all scans of a mount hold ahead of time, within a limit.
 //
-// A scan that has stopped may hold some while its file stays open: its compaction was cancelled, or never reads the
-// index behind the data. So where memory runs out, those give up theirs who have used none of it while kPatience times
-// the limit were read by scans. Who had not stopped reads again what it gave up, which is one byte for kPatience bytes
-// of all scans, at most.
+// A scan that has stopped may hold some of it while its file stays open: its compaction was cancelled, or never reads
+// the index behind the data. So if memory runs out, holders give up theirs that have used none of it while scans have
+// read kPatience times the limit. A scan that had not stopped reads again what it gave up, which is at most one byte
+// for kPatience bytes of all scans.
 //
 // Thread safety: any thread may call any method. The lock of a holder comes after the one here; Take, Give and NoteRead
 // take none.
@@ -27,7 +27,7 @@ class ReadAheadMemory {
 
   class Holder {
    public:
-    // Gives up what it holds, which is given back when the result goes. That may wait for the device.
+    // Gives up all that it holds, which is given back when the result is destroyed. That may wait for the device.
     virtual std::vector<std::shared_ptr<void>> GiveUp() = 0;
 
    protected:
@@ -35,12 +35,12 @@ class ReadAheadMemory {
 
    private:
     friend class ReadAheadMemory;
-    std::atomic<uint64_t> used_at_{0};  // what read_ was
+    std::atomic<uint64_t> used_at_{0};  // read_ at its last use
   };
 
   explicit ReadAheadMemory(uint64_t limit) : limit_(limit) {}
 
-  // False: no such `bytes` are left, and nothing has changed.
+  // Takes `bytes`. Returns false, and changes nothing, if there are no more so many.
   bool Take(uint64_t bytes) {
     if (bytes_.fetch_add(bytes) + bytes <= limit_) return true;
     bytes_.fetch_sub(bytes);
@@ -48,17 +48,17 @@ class ReadAheadMemory {
   }
   void Give(uint64_t bytes) { bytes_.fetch_sub(bytes); }
 
-  // A scan has read `bytes`.
+  // Notes that a scan has read `bytes`.
   void NoteRead(uint64_t bytes) { read_.fetch_add(bytes, std::memory_order_relaxed); }
-  // `holder` has used what it holds.
+  // Notes that `holder` has used what it holds.
   void NoteUse(Holder& holder) {
     holder.used_at_.store(read_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 
-  // `holder` holds some, from now on until Remove. It may be one already.
+  // Notes that `holder` holds some from now on until Remove. It may be added already.
   void Add(Holder& holder) ISOZONE_EXCLUDES(mu_);
   void Remove(Holder& holder) ISOZONE_EXCLUDES(mu_);
-  // Take has failed: those who have stopped give up theirs.
+  // Lets those who have stopped give up theirs. To be called when Take has failed.
   void Reclaim() ISOZONE_EXCLUDES(mu_);
 
  private:

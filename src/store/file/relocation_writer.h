@@ -2,10 +2,10 @@
 // set (stripe_set.h). The first lane is of the collector's reserve; more are opened only where nobody else needs the
 // zones.
 //
-// Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
-// kept, goes on in the same: rather classes together than a victim that is left half moved.
+// Lanes are of one data class at a time. Another class begins new lanes. But if no zone is empty except those that are
+// reserved, it goes on in the same lanes: mixed classes are better than a victim that is left half moved.
 //
-// A confined one has a single lane, in zones that are partly written already (GcFiles::MakeWriter).
+// A confined writer has a single lane, in zones that are partly written already (GcFiles::MakeWriter).
 //
 // Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have
 // failed.
@@ -30,7 +30,7 @@ class RelocationWriter final : public GcWriter {
   Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) override;
 
  private:
-  // Blocks that go out with one write.
+  // A number of blocks that go out with one write.
   struct Unit {
     const GcBlocks* blocks = nullptr;
     uint64_t offset = 0;  // bytes in blocks->blocks
@@ -43,10 +43,10 @@ class RelocationWriter final : public GcWriter {
   };
 
   void CutIntoUnits(std::span<const GcBlocks> blocks);
-  // Starts the next unit, or what of it fits into a lane.
+  // Starts the next unit, or as much of it as fits into a lane.
   Status StartNext();
-  // What is settled goes from started_ to `moves`, or, if it is lost, back to units_: in the order of the starts, up to
-  // the first that is in flight, or, `wait`, all of it. The first error.
+  // Settles writes in the order of their starts: up to the first that is in flight, or, with `wait`, all. Each goes
+  // from started_ to `moves`, or, if it is lost, back to units_. Returns the first error.
   Status Collect(bool wait, std::vector<GcMove>& moves);
   Status TakeOver(Started& started, std::vector<GcMove>& moves);
 
@@ -57,7 +57,7 @@ class RelocationWriter final : public GcWriter {
   DataClass data_;
   std::vector<Unit> units_;      // to be written; the next one is the last
   std::deque<Started> started_;  // in the order of the starts; addresses stay
-  SpaceClaim written_;           // of the moves of this Write
+  SpaceClaim written_;           // on the moves of this Write
   int failures_ = 0;             // writes in a row that failed
 };
 

@@ -34,7 +34,7 @@
 
 namespace isozone {
 
-// What the positional files of a mount share.
+// What the positional files of a mount have in common.
 struct PositionalServices {
   explicit PositionalServices(std::shared_ptr<MountContext> mount)
       : context(std::move(mount)), zones(*context), promises(*context->pool, context->geometry().zone_capacity) {}
@@ -46,16 +46,16 @@ struct PositionalServices {
 
 class SharedFile final : public PositionalFile {
  public:
-  // Opens the writer of a file that is claimed; it sets has_writer. kBusy.
+  // Opens the writer of a file that is claimed, and sets has_writer. May fail with kBusy.
   using MakeWriter =
       std::function<Result<std::unique_ptr<FileWriter>>(std::shared_ptr<OpenFile> file, const CreateOptions& options)>;
   struct Parts {
     std::shared_ptr<PositionalServices> services;
     std::shared_ptr<OpenFile> file;
-    std::unique_ptr<FileReader> reader;  // of it
+    std::unique_ptr<FileReader> reader;  // of `file`
     MakeWriter make_writer;              // not called after Detach
     CreateOptions options;
-    FileAttributes attributes;  // what is told once the inode has no name
+    FileAttributes attributes;  // returned once the inode has no name
   };
   explicit SharedFile(Parts parts);
   ~SharedFile() override;
@@ -76,27 +76,27 @@ class SharedFile final : public PositionalFile {
 
   // Gives everything to the device, and tells the metadata.
   Status WriteBack();
-  // Gives everything to the device, and closes; later changes fail with kAborted. The mount ends.
+  // Gives everything to the device, and closes; later changes fail with kAborted. Called when the mount ends.
   Status Detach();
-  // When its data was changed last through this, or what SetModified said later, ns since 1970; 0: never.
+  // Returns when its data was last changed by this object, or what SetModified said later, in ns since 1970; 0: never.
   uint64_t modified_ns() const { return modified_ns_.load(std::memory_order_relaxed); }
-  // `time` is what it is to have, also when what was written before it is given to the device.
+  // Sets the file's time, which it keeps when bytes that were written before are given to the device.
   void SetModified(const FileTime& time) {
     constexpr uint64_t kNsInS = 1'000'000'000;
     const bool fits = time.s < UINT64_MAX / kNsInS;
     modified_ns_.store(fits ? time.s * kNsInS + time.ns : 0, std::memory_order_relaxed);
   }
-  // As of now, of a file without a name.
+  // Returns the attributes of now of a file without a name.
   FileAttributes NamelessAttributes() const;
 
  private:
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);
-  // Nobody else changes the file from here on. kBusy.
+  // Makes sure that nobody else changes the file from here on. kBusy if somebody does.
   Status Claim() ISOZONE_REQUIRES(mu_);
-  // A call ends: where the metadata knows of everything, others may change the file. Returns `status`.
+  // Ends a call: if the metadata knows of everything, others may change the file again. Returns `status`.
   Status Ended(Status status) ISOZONE_REQUIRES(mu_);
   Status WriteLocked(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
-  // The hole before it, the write itself, and its half that failed again.
+  // Records the hole in front of the write, then writes. The caller undoes half of it after an error.
   Status WriteAdmitted(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
   void CutBack(uint64_t size) ISOZONE_REQUIRES(mu_);
   Status AppendLocked(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
@@ -104,24 +104,24 @@ class SharedFile final : public PositionalFile {
   Status TruncateLocked(uint64_t size) ISOZONE_REQUIRES(mu_);
   Status Grow(uint64_t size) ISOZONE_REQUIRES(mu_);
   Status BecomeData() ISOZONE_REQUIRES(mu_);
-  // Whether `data` is what the file has at `offset`, near its end.
+  // Returns whether `data` is what the file has at `offset`, near its end.
   bool RepeatsEnd(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
   void NoteEnd(std::span<const std::byte> appended) ISOZONE_REQUIRES(mu_);
   Status OpenWriter() ISOZONE_REQUIRES(mu_);
-  // Everything is on the device and known to the metadata after this.
+  // Closes the writer. After that everything is on the device and known to the metadata.
   Status CloseWriter() ISOZONE_REQUIRES(mu_);
   Status PublishPending(bool durable) ISOZONE_REQUIRES(mu_);
   Status SyncLocked() ISOZONE_REQUIRES(mu_);
-  // Nothing is in memory any more.
+  // Notes that nothing is in memory any more.
   void NoteWrittenOut() ISOZONE_REQUIRES(mu_);
   // Asks for the space of a write.
   Status Admit(uint64_t offset, uint64_t bytes) ISOZONE_REQUIRES(mu_);
-  // Closes the writer and publishes; then the times, where the inode has details.
+  // Closes the writer, publishes, and records the times if the inode has details.
   Status Settle() ISOZONE_REQUIRES(mu_);
   Status RecordTimes();
   void Touch() { modified_ns_.store(context_.clock.NowWallNs(), std::memory_order_relaxed); }
   Result<uint64_t> Find(uint64_t offset, bool hole) const;
-  // Bytes of [offset, end) that take no space.
+  // Returns how many bytes of [offset, end) take no space.
   uint64_t HoleBytes(uint64_t offset, uint64_t end) const;
 
   const std::shared_ptr<PositionalServices> services_;
@@ -136,10 +136,10 @@ class SharedFile final : public PositionalFile {
   CreateOptions options_ ISOZONE_GUARDED_BY(mu_);
   std::unique_ptr<FileWriter> writer_ ISOZONE_GUARDED_BY(mu_);  // null: nothing is in memory
   uint64_t append_from_ ISOZONE_GUARDED_BY(mu_) = 0;            // the size when writer_ was opened
-  std::string end_ ISOZONE_GUARDED_BY(mu_);                     // the last bytes of the file, where they are known
+  std::string end_ ISOZONE_GUARDED_BY(mu_);                     // the last bytes of the file, as far as they are known
   InPlaceWrites in_place_ ISOZONE_GUARDED_BY(mu_);
-  SpacePromises::Promise buffered_ ISOZONE_GUARDED_BY(mu_);   // for what is in memory, and credit_
-  SpacePromises::Promise allocated_ ISOZONE_GUARDED_BY(mu_);  // by Allocate
+  SpacePromises::Promise buffered_ ISOZONE_GUARDED_BY(mu_);   // for what is in memory, and for credit_
+  SpacePromises::Promise allocated_ ISOZONE_GUARDED_BY(mu_);  // made by Allocate
   uint64_t in_memory_ ISOZONE_GUARDED_BY(mu_) = 0;            // bytes that were accepted and may be in memory, at most
   uint64_t credit_ ISOZONE_GUARDED_BY(mu_) = 0;               // bytes of buffered_ that the next writes may take
   bool claimed_ ISOZONE_GUARDED_BY(mu_) = false;

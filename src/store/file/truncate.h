@@ -1,4 +1,4 @@
-// Cutting files, and replacing a range of one.
+// How files are cut, and how a range of one is replaced.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace isozone {
 
-// Cuts `file` to `size` < its size, in the state, the journal (not synced) and for its handles. Nothing of it is in a
-// writer's memory. The space goes once no read uses it.
+// Cuts `file` to `size`, which is less than it has, in the state, in the journal (not synced) and for its handles.
+// Nothing of it may be in a writer's memory. The space goes once no read uses it.
 Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size);
 
-// kInvalidArgument where bytes at `offset` of a file of `size` would leave a hole.
+// Fails with kInvalidArgument if bytes at `offset` of a file of `size` would leave a hole.
 Status CheckNoHole(uint64_t size, uint64_t offset);
 
-// Writes `data` at `offset` <= size to new space, then changes the extents; durable when it returns. `id` is a kData or
-// kSmall file; kBusy while a writer has it open, kInvalidArgument where it was cut below `offset` meanwhile. After an
-// error the file is what it was.
+// Writes `data` at `offset` <= size to new space, then changes the extents. It is durable when this returns. `id` must
+// be a kData or kSmall file. kBusy while a writer has it open, kInvalidArgument if it was cut below `offset` meanwhile.
+// After an error the file is what it was.
 Status OverwriteFile(MountContext& context, InodeId id, uint64_t offset, std::span<const std::byte> data);
 
 }  // namespace isozone

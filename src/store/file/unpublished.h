@@ -1,13 +1,13 @@
-// Unpublished: what a file has on the device and the journal does not know yet. It is of two kinds, what was appended
-// (pending_extents.h) and what was written in place (in_place_writes.h), and the file publishes it at Sync and Close. A
-// file that is neither synced nor closed for a long time, as RocksDB's info log, would keep zones that nobody can
-// account for; so the collector publishes for such files what lies in the zone that it wants to empty.
+// Unpublished: extents of a file that are on the device and that the journal does not know yet. They were either
+// appended (pending_extents.h) or written in place (in_place_writes.h), and the file publishes them at Sync and Close.
+// A file that is neither synced nor closed for a long time, such as RocksDB's info log, would keep zones that nobody
+// can account for. So the collector publishes those extents of such files that lie in the zone that it wants to empty.
 //
 //   added      [ published: in the inode | flushed | not flushed ]
 //                                         ^ PublishZone takes no more than what was there before its flush
 //
 // Invariant: no metadata record refers to bytes that a power cut could take. So whoever publishes has flushed the
-// device since what he publishes was added.
+// device after the extents were added.
 //
 // Locks: the namespace mutex before the one in here. Neither is held across device I/O.
 #pragma once
@@ -30,11 +30,11 @@ class Unpublished {
   static Status PublishZone(MountContext& context, ZoneId zone);
 
  protected:
-  // Of the file `id`. `context` outlives this.
+  // `id` is the file. `context` must outlive this.
   Unpublished(MountContext& context, InodeId id) : context_(context), id_(id) {}
   ~Unpublished() = default;
 
-  // Known to the collector from here on, until Unregister, which comes before anything of this goes.
+  // Shows this to the collector until Unregister, which must come before anything of this goes.
   void Register() ISOZONE_EXCLUDES(context_.namespace_mutex);
   void Unregister() ISOZONE_REQUIRES(context_.namespace_mutex);
 
@@ -42,13 +42,13 @@ class Unpublished {
   const InodeId id_;
 
   mutable Mutex mu_;
-  SpaceClaim space_ ISOZONE_GUARDED_BY(mu_);    // of what is not published
-  uint64_t added_ ISOZONE_GUARDED_BY(mu_) = 0;  // ever: bytes that were appended, or writes in place
+  SpaceClaim space_ ISOZONE_GUARDED_BY(mu_);    // on what is not published
+  uint64_t added_ ISOZONE_GUARDED_BY(mu_) = 0;  // bytes ever appended, or number of writes in place
 
  private:
-  // Whether anything that is not published lies in `zone`.
+  // Returns whether anything that is not published lies in `zone`.
   virtual bool LiesIn(ZoneId zone) const ISOZONE_REQUIRES(mu_) = 0;
-  // Publishes what is not published yet of the first `flushed` that were added. The file has a name. `context` is
+  // Publishes what is not published yet of the first `flushed` that were added. The file must have a name. `context` is
   // context_.
   virtual Status PublishFlushed(MountContext& context, uint64_t flushed)
       ISOZONE_REQUIRES(context.namespace_mutex, mu_) = 0;

@@ -1,5 +1,6 @@
-// ZoneStream: bytes into zones, one zone and one write at a time, in whole blocks, with what every writer needs: a new
-// zone when one is full or taken away, another zone when a write fails, and knowing what a power cut could still take.
+// ZoneStream: writes bytes to zones, one zone and one write at a time, in whole blocks. It has what every writer needs:
+// a new zone when one is full or taken away, another zone when a write fails, and the knowledge of what a power cut
+// could still take.
 //
 // Failures: a failed write ends the zone (`ZoneLease::CompleteWrite`) and the same bytes go to another, at most
 // kMaxAttempts zones; what the failed zone already holds stays valid.
@@ -24,31 +25,31 @@ class ZoneStream {
 
   // `wakes`: the end of each write that nobody waits for wakes the thread of MountContext::writers.
   ZoneStream(MountContext& context, ZoneUse use, bool wakes = false) : context_(context), use_(use), wakes_(wakes) {}
-  // Waits for a write in flight, whose outcome nobody wants to know.
+  // Waits for a write in flight, and ignores how it ends.
   ~ZoneStream();
   ZoneStream(const ZoneStream&) = delete;
   ZoneStream& operator=(const ZoneStream&) = delete;
 
   void set_data_class(DataClass data) { data_ = data; }
-  // The zones come out of the collector's reserve; `confined`: they are partly written already.
+  // Takes the zones out of the collector's reserve; with `confined`, only zones that are partly written already.
   void set_gc(bool confined) {
     gc_ = true;
     confined_ = confined;
   }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
-  // `expected_size`: bytes that are to go into the next zone; 0: unknown.
+  // `expected_size` is the number of bytes that are to go into the next zone; 0: unknown.
   void set_cohort(Cohort cohort, uint64_t expected_size) {
     cohort_ = cohort;
     expected_size_ = expected_size;
   }
 
-  // A zone with room for at least `bytes` is held after this.
+  // Takes a zone with room for at least `bytes`, unless the one that is held has it.
   Status Reserve(uint64_t bytes);
-  // Instead of Reserve, where nothing is held: one more zone for a file that has some, of a group that is not among
-  // `taken_groups`. False: there is none that nobody else needs. Never waits.
+  // Takes one more zone for a file that has some, of a group that is not among `taken_groups`. To be called instead of
+  // Reserve, if no zone is held. Never waits. Returns false if there is no zone that nobody else needs.
   bool Widen(uint64_t bytes, std::span<const uint32_t> taken_groups);
 
-  // Where the next write goes; only while held().
+  // Where the next write goes. Only while held().
   ZoneId zone() const { return lease_.zone(); }
   DeviceOffset next() const { return lease_.next(); }
   uint64_t room() const { return lease_.held() ? lease_.room() : 0; }
@@ -59,29 +60,31 @@ class ZoneStream {
     kLostZone,  // nothing was written: the lease was taken away, or the zone failed; Reserve another and write again
   };
   // Starts to write whole blocks, at most room(); they stay where they are until Finish. `live` of these bytes count as
-  // file data, see TakeSpace. `durable`: as a write that is durable when it is done, if that makes durable all that
-  // this stream has in the zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
+  // file data, see TakeSpace. `durable`: the write is durable when it is done, if that can make durable all that this
+  // stream has in the zone; otherwise it is volatile as any other, until MakeDurable. Returns false if the zone is
+  // lost.
   [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
-  // Finish would not wait.
+  // Returns whether Finish would not wait.
   bool done() const { return !in_flight_ || latch_.down(); }
-  // Waits for what was started.
+  // Waits for the write that was started.
   Result<Outcome> Finish();
-  // The claim on what the last write has put into its zone, which is a file's now. Nothing where it was not written.
+  // Returns the claim on what the last write has put into its zone, for the file that has it now. Empty if it was not
+  // written.
   SpaceClaim TakeSpace() { return std::exchange(space_, {}); }
   Result<Outcome> Write(std::span<std::byte> blocks, uint64_t live, bool durable) {
     return Start(blocks, live, durable) ? Finish() : Outcome::kLostZone;
   }
 
   // Writes `blocks`, whose first `used` bytes belong at `file_offset` of a file, over as many zones as it takes.
-  // Appends where they lie to `written`, and adds the claim on that to `space`, also when it fails half-way.
+  // Appends their extents to `written`, and adds the claim on them to `space`, even if it fails half-way.
   Status WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
                       std::vector<FileExtent>& written, SpaceClaim& space);
 
-  // A power cut could take something that was written through this stream.
+  // Returns whether a power cut could take something that was written through this stream.
   bool is_volatile() const { return volatile_here_ || volatile_elsewhere_; }
-  // The device was flushed since the last write.
+  // Notes that the device was flushed since the last write.
   void MarkDurable() { volatile_here_ = volatile_elsewhere_ = false; }
-  // Everything written through this stream is durable when this returns OK.
+  // Makes everything durable that was written through this stream.
   Status MakeDurable();
 
   // Gives the zone back; what was written keeps its durability.
@@ -102,13 +105,13 @@ class ZoneStream {
   IoClass io_class_ = IoClass::kOther;
   ZoneLease lease_;
   bool volatile_here_ = false;       // the held zone has bytes that a power cut could take
-  bool volatile_elsewhere_ = false;  // a zone left behind has
-  int failures_ = 0;                 // in a row
+  bool volatile_elsewhere_ = false;  // a zone that was left has such bytes
+  int failures_ = 0;                 // writes in a row that failed
 
-  bool in_flight_ = false;  // request_ is, or is done and waits for Finish
-  SpaceClaim space_;        // of the last write, until TakeSpace
+  bool in_flight_ = false;  // request_ is in flight, or is done and waits for Finish
+  SpaceClaim space_;        // on the last write, until TakeSpace
   IoRequest request_;
-  Latch latch_;  // request_; the last, so that it is waited for first
+  Latch latch_;  // of request_; the last member, so that it is waited for first
 };
 
 }  // namespace isozone

@@ -17,14 +17,14 @@ namespace isozone {
 class AlarmClock {
  public:
   virtual ~AlarmClock() = default;
-  // Nanoseconds; never goes back.
+  // Returns nanoseconds. Never goes back.
   virtual int64_t Now() const = 0;
-  // Calls `ring(what)` once, at `at_ns` or soon after, but never inside this call. False: it will not, because no
-  // thread can be had for the first alarm.
+  // Calls `ring(what)` once, at `at_ns` or soon after, but never inside this call. Returns false if it will not,
+  // because no thread can be had for the first alarm.
   [[nodiscard]] virtual bool RingAt(int64_t at_ns, uint32_t what) = 0;
   // Sets the function to call. Must be called before the first RingAt.
   virtual void OnRing(std::function<void(uint32_t what)> ring) = 0;
-  // No call is running or will start once this returns.
+  // Ends the alarms. No call is running or will start once this returns.
   virtual void Stop() = 0;
 };
 

@@ -30,7 +30,7 @@
 
 namespace isozone {
 
-// By IoClass: the percentage of a group's device time that a class gets at least while it waits; 0: none.
+// The percentage of a group's device time that a class gets at least while it waits, by IoClass; 0: none.
 struct IoShares {
   std::array<uint8_t, kIoClassCount> percent = {10, 10, 20, 15, 10, 10, 5, 5};
 
@@ -60,14 +60,14 @@ class ClassQueues {
   void PushBack(Waiting& request);
   void PushFront(Waiting& request);
   // Removes and returns the request that goes next, from all classes (`background_too`) or only from those above the
-  // background classes; null if none waits. In the classes of `gaps`, requests that keep a gap are left out.
+  // background classes. Returns null if none may go. In the classes of `gaps`, requests that keep a gap are left out.
   Waiting* Next(bool background_too, IoClassSet gaps = {});
-  // The classes in which a request that keeps a gap waits.
+  // Returns the classes in which a request that keeps a gap waits.
   IoClassSet KeepingGaps() const;
 
-  // The classes from compaction on down.
+  // Returns whether a class is one of those from compaction on down.
   static constexpr bool IsBackground(IoClass c) { return c >= IoClass::kCompactionRead; }
-  // How many of `depth` places background classes may take.
+  // Returns how many of `depth` places background classes may take.
   static constexpr uint32_t BackgroundDepth(uint32_t depth) { return depth > 1 ? depth - 1 : 1; }
 
  private:
@@ -80,7 +80,7 @@ class ClassQueues {
     Queue keeping_gap;
     uint64_t saved = 0;  // cost times 100, since shares are percentages
 
-    // The queue that holds the next request; null if there is none.
+    // Returns the queue that holds the next request; null if there is none. `gap` leaves out requests that keep a gap.
     Queue* Next(bool gap);
   };
 

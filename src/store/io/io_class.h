@@ -1,5 +1,5 @@
-// IoClass: the purpose of an I/O. Every request below the file system carries its class, which it is counted under and
-// which the scheduler ranks (highest first).
+// IoClass: the purpose of an I/O. Every request below the file system carries its class, under which it is counted and
+// by which the scheduler ranks it (highest first).
 #pragma once
 
 #include <array>

@@ -51,7 +51,8 @@ struct IoRequest : private ClassQueues::Waiting {
   void (*done)(IoRequest& request) = nullptr;
   void* context = nullptr;  // for the submitter's use
 
-  // Of a write that has ended: bytes from its beginning on. After an error there may be more of them on the device.
+  // Returns how many bytes a write that has ended has written, from its beginning on. After an error there may be more
+  // of them on the device.
   uint64_t written() const { return device.status == DeviceStatus::kSuccess ? device.length : completed_; }
 
  private:
@@ -60,7 +61,7 @@ struct IoRequest : private ClassQueues::Waiting {
   IoGroup* group_ = nullptr;  // null: the request needs no place
   int64_t submitted_ns_ = 0;
   int64_t held_since_ns_ = 0;  // when it began to wait for a gap; 0: it does not wait
-  uint64_t length_ = 0;        // of all slices
+  uint64_t length_ = 0;        // bytes of all slices
   uint64_t completed_ = 0;     // bytes of the slices that are done; device.data points behind them
   bool fua_ = false;
   // The state of a slice between its submitter and its completion: whichever comes second goes on with the next slice.
@@ -77,7 +78,7 @@ struct IoClassStats {
   Histogram::Snapshot write_latency_ns;
 };
 
-// The counters themselves, for who reads them often. They live as long as the engine.
+// The counters themselves, for those who read them often. They live as long as the engine.
 struct IoClassCounters {
   std::atomic<uint64_t> bytes_read{0};
   std::atomic<uint64_t> bytes_written{0};
@@ -93,7 +94,7 @@ class IoEngine {
   // How many requests of one group may be at the device.
   struct Depth {
     uint32_t all;
-    uint32_t background;  // of these, requests of background classes
+    uint32_t background;  // requests of background classes among them
   };
 
   struct Options {
@@ -103,9 +104,9 @@ class IoEngine {
     std::unique_ptr<AlarmClock> clock = nullptr;  // null: the real one
   };
 
-  // `groups` covers the zones of the device.
+  // `groups` must cover the zones of the device.
   IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, Options options);
-  // Without isolation (FIFO).
+  // Makes an engine without isolation (FIFO).
   explicit IoEngine(ZonedDevice& device);
   // All requests must be done, and their Submit must have returned. Waits until the last calls of `done` have returned,
   // so it must not be called from one, nor while holding a lock that one takes.
@@ -115,24 +116,24 @@ class IoEngine {
 
   ZonedDevice& device() { return device_; }
   Depth depth() const { return depth_; }
-  // The length of a slice in bytes.
+  // Returns the length of a slice in bytes.
   uint64_t slice() const { return slice_; }
 
   void Submit(IoRequest& request);
 
-  // Submits and waits. The outcome is in request.device.status.
+  // Submits the request, and waits until it is done. Returns its status.
   DeviceStatus Run(IoRequest& request);
 
-  // When this returns OK, every write that had completed before the call is durable.
+  // Makes every write durable that had completed before the call.
   Status Flush(IoClass io_class);
 
   IoClassStats Stats(IoClass io_class) const;
   const IoClassCounters& counters(IoClass io_class) const { return classes_[static_cast<size_t>(io_class)]; }
-  // For how long each slice that waited for a gap did so, in ns.
+  // Returns how long each slice that had to wait for a gap did so, in ns.
   const Histogram& gap_waits() const { return gap_wait_ns_; }
   const RecentReads& recent_reads() const { return recent_reads_; }
 
-  // Users read now, as write_gaps.h has it. False if there are no gaps.
+  // Returns whether users read now, as write_gaps.h defines it. False if there are no gaps.
   bool users_read() const { return write_gap_ns_ > 0 && readers_.Active(clock_->Now()); }
 
   struct Queue {
@@ -140,24 +141,24 @@ class IoEngine {
     uint32_t waiting = 0;    // requests
   };
   uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }
-  // Of a group, now. Without isolation nothing is queued or counted.
+  // Returns what a group has now. Without isolation nothing is queued or counted.
   Queue QueueOf(uint32_t group) const;
 
  private:
   using Group = IoGroup;
   struct ParallelRead;
 
-  // The group whose queue the request uses; null if it needs no place at the device.
+  // Returns the group whose queue the request uses; null if it needs no place at the device.
   Group* GroupOf(const IoRequest& request) const;
-  // Takes a place at the device if one is free for the class.
+  // Takes a place at the device. Returns false if none is free for the class.
   bool TryEnter(Group& group, IoClass c) const;
   void Leave(Group& group, IoClass c);
-  // Whether the request is a write that has to keep a gap now.
+  // Returns whether the request is a write that has to keep a gap now.
   bool KeepsGap(const IoRequest& request) const;
   void Enqueue(Group& group, IoRequest& request, bool overtaken);
   // Sends requests that wait for the group, as far as there are places.
   void Dispatch(Group& group);
-  // Returns the request that goes next, with a place; null if none can go. `alarm_ns`: when to look again, or 0.
+  // Returns the request that goes next, with a place; null if none can go. Sets `alarm_ns` to when to look again, or 0.
   IoRequest* TakeNext(Group& group, int64_t& alarm_ns);
   void OnAlarm(Group& group);
   bool HasOneSlice(const IoRequest& request) const;
@@ -166,7 +167,8 @@ class IoEngine {
   // Sends the next slice, and those behind it for as long as they complete at once and keep their place.
   void SubmitSlices(IoRequest& request);
   void OnDone(IoRequest& request);
-  // Accounts for a completed slice. True: the next one goes at once. False: it has to wait, or this was the last one.
+  // Accounts for a completed slice. Returns true if the next one goes at once, false if it has to wait or if this was
+  // the last one.
   bool Advance(IoRequest& request);
   void Finish(IoRequest& request);
 
@@ -176,10 +178,10 @@ class IoEngine {
   const Depth depth_;
   const uint64_t slice_;  // bytes
   const int64_t write_gap_ns_;
-  std::atomic<bool> alarms_fail_{false};  // then writes keep no gap
+  std::atomic<bool> alarms_fail_{false};  // no thread for alarms; then writes keep no gap
   std::vector<std::unique_ptr<Group>> groups_;
   std::array<IoClassCounters, kIoClassCount> classes_;
-  RecentReads recent_reads_;  // of background classes
+  RecentReads recent_reads_;  // those of background classes
   WriteGaps::Readers readers_;
   Histogram gap_wait_ns_;
   std::atomic<uint32_t> handing_over_{0};  // threads that still run after their request was queued again or done

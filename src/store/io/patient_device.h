@@ -26,7 +26,7 @@
 
 namespace isozone {
 
-// The device has no active or open zone left for the command, and may have one soon.
+// Returns whether the device has no active or open zone left for the command, but may have one soon.
 constexpr bool IsRefusal(DeviceStatus status) {
   return status == DeviceStatus::kTooManyActiveZones || status == DeviceStatus::kTooManyOpenZones;
 }
@@ -42,7 +42,7 @@ class PatientDevice final : public ZonedDevice {
   static constexpr int64_t kLongestPauseNs = 200 * kMillisecondNs;
   static constexpr int64_t kPatienceNs = 30 * kSecondNs;
 
-  // `clock`: for tests; null means the real one.
+  // `clock` is for tests; null means the real one.
   explicit PatientDevice(std::unique_ptr<ZonedDevice> device, std::unique_ptr<AlarmClock> clock = nullptr);
   ~PatientDevice() override;
 

@@ -1,6 +1,6 @@
-// RecentReads: which zones the background reads of compaction and GC have touched lately, for who draws them. A
-// zone has one place of kPlaces, which the last zone that reads there keeps: of two zones that share a place and are
-// read at the same time, one is not seen.
+// RecentReads: which zones the background reads of compaction and GC have touched lately, so that they can be drawn.
+// Zones share kPlaces places, of which each keeps the last zone that was read. So of two zones that share a place and
+// are read at the same time, only one is seen.
 //
 //   a place   zone : 32 | IoClass + 1 : 4 | milliseconds of CLOCK_MONOTONIC : 28, from the highest bit on; 0: none
 //
@@ -33,7 +33,7 @@ constexpr uint64_t PackRead(const ZoneRead& read) {
          read.at_ms % ZoneRead::kMilliseconds;
 }
 
-// Any word gives a valid class.
+// Unpacks any word into a valid class.
 constexpr ZoneRead UnpackRead(uint64_t word) {
   const uint64_t io_class = word >> 28 & 0xF;
   if (io_class == 0 || io_class > kIoClassCount) return {};
@@ -49,7 +49,7 @@ class RecentReads {
     const auto ms = static_cast<uint32_t>(now_ns / kMillisecondNs % ZoneRead::kMilliseconds);
     places_[zone % kPlaces].store(PackRead({true, zone, io_class, ms}), std::memory_order_relaxed);
   }
-  // As PackRead; `place` is below kPlaces.
+  // Returns a place as PackRead has it. `place` must be below kPlaces.
   uint64_t At(size_t place) const { return places_[place].load(std::memory_order_relaxed); }
 
  private:

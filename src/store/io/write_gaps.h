@@ -37,7 +37,8 @@ namespace isozone {
 
 class WriteGaps {
  public:
-  // The gap for `programs` programs of `slice` bytes, if a zone programs `bandwidth` bytes a second; at most a second.
+  // Returns the gap for `programs` programs of `slice` bytes, if a zone programs `bandwidth` bytes a second; at most a
+  // second.
   static int64_t GapNs(uint32_t programs, uint64_t slice, uint64_t bandwidth) {
     const double program_s = static_cast<double>(slice) / static_cast<double>(bandwidth);
     return std::llround(std::min(programs * program_s, 1.0) * static_cast<double>(kSecondNs));
@@ -48,7 +49,7 @@ class WriteGaps {
 
   static constexpr int64_t kShortest = 16;  // the shortest gap is that of a flush divided by this
 
-  // Whether writes of this class keep a gap. `durable`: a thread waits for the write to be durable.
+  // Returns whether writes of this class keep a gap. `durable`: a thread waits for the write to be durable.
   static constexpr bool Keeps(IoClass c, bool durable) {
     switch (c) {
       case IoClass::kFlush:
@@ -90,7 +91,7 @@ class WriteGaps {
   // The gaps of one group. `gap_ns` is the gap of a flush.
   class Gate {
    public:
-    // When a slice of a class that keeps gaps may start, as far as is known now.
+    // Returns when a slice of a class that keeps gaps may start, as far as is known now.
     int64_t OpensAt(IoClass c, int64_t gap_ns) const {
       const int64_t one_by_one_ns = last_ns_ + gap_ns / kShortest;
       return c == IoClass::kFlush ? std::max(one_by_one_ns, last_flush_ns_ + gap_ns) : one_by_one_ns;
