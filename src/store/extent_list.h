@@ -45,13 +45,13 @@ namespace isozone {
 
 // Extents of one length, each behind the one before it on the device, but not in the file.
 struct ExtentRun {
-  uint64_t file_offset = 0;  // of the first
+  uint64_t file_offset = 0;  // of the first extent
   DeviceOffset device_offset;
-  uint64_t length = 0;  // bytes, of each
+  uint64_t length = 0;  // bytes of each extent
   uint64_t count = 0;
-  uint64_t file_stride = 0;  // bytes of the file from where one begins to where the next one does
+  uint64_t file_stride = 0;  // bytes of the file from the beginning of one extent to that of the next
 
-  // A run of holes has one.
+  // Returns whether this is a hole; such a run has one extent.
   bool is_hole() const { return device_offset == FileExtent::kHole; }
   FileExtent extent(uint64_t i) const {
     return {file_offset + i * file_stride, DeviceOffset(device_offset.value() + i * length), length};
@@ -64,7 +64,7 @@ class ExtentList {
   static constexpr uint64_t kUnitMin = 4096;  // bytes; units of a multiple of it may repeat in a column
   static constexpr size_t kChunkBytes = 512;  // a chunk of several elements has no more
 
-  // Extents of equal length that go round `starts`.
+  // Extents of equal length that go round the columns.
   struct Element {
     uint64_t length = 0;  // bytes of each extent
     uint64_t count = 0;   // extents; at least one for each column
@@ -79,9 +79,9 @@ class ExtentList {
     bool repeats() const { return length > 0 && IsAligned(length, kUnitMin); }
     bool operator==(const Element& other) const;
     void Begin(uint64_t device_offset, uint64_t extent_length);
-    // What Add makes of the first `n` of its extents, n > 0.
+    // Makes this what Add makes of its first `n` extents; n > 0.
     void KeepFirst(uint64_t n);
-    // False: the extent cannot be the next one.
+    // Adds the next extent. Returns false if it does not fit into this element.
     bool Add(uint64_t device_offset, uint64_t extent_length);
   };
 
@@ -109,14 +109,15 @@ class ExtentList {
    private:
     friend class ExtentList;
     const ExtentList* list_ = nullptr;
-    Place place_;      // the element,
-    uint64_t in_ = 0;  // and the extent in it
-    Place next_;       // the element behind it
+    Place place_;      // of the element
+    uint64_t in_ = 0;  // the extent in it
+    Place next_;       // of the element behind it
     Element element_;
   };
 
   ExtentList() = default;
-  // These follow one another in the file. The same list, packed: so the conversion is implicit.
+  // Packs extents that follow one another in the file. It is the same list in another form, so the conversion is
+  // implicit.
   ExtentList(std::initializer_list<FileExtent> extents) { Append(std::span(extents.begin(), extents.size())); }
   // NOLINTNEXTLINE(google-explicit-constructor)
   ExtentList(const std::vector<FileExtent>& extents) { Append(std::span(extents)); }
@@ -126,27 +127,27 @@ class ExtentList {
   ExtentList& operator=(ExtentList&& other) noexcept;
   ~ExtentList() = default;
 
-  // The list that `packed` spells, which begins at `offset` of the file. None: it is not what Packed() gives of a list.
+  // Returns the list that `packed` spells, which begins at `offset` of the file. None if no list has this Packed().
   static std::optional<ExtentList> Parse(uint64_t offset, std::span<const std::byte> packed);
   std::string Packed() const;
   uint64_t packed_size() const { return packed_size_; }
 
   bool empty() const { return chunks_.empty(); }
   uint64_t size() const { return count_; }  // extents
-  // In the file, bytes; 0 where it is empty.
+  // Offsets in the file, in bytes; 0 if the list is empty.
   uint64_t begin_offset() const { return empty() ? 0 : chunks_.front()->file_offset; }
   uint64_t end_offset() const { return end_; }
   bool operator==(const ExtentList& other) const { return size() == other.size() && BeginsWith(other); }
-  // `other` is the whole of it, or its first extents.
+  // Returns whether the first extents of this list are those of `other`.
   bool BeginsWith(const ExtentList& other) const;
 
   Iterator begin() const;
   Iterator end() const;
-  // The extent that holds `offset` of the file, which does not lie before the list; end() where it lies behind it.
+  // Returns the extent that holds `offset` of the file, which must not lie before the list; end() if it lies behind it.
   Iterator At(uint64_t offset) const;
   FileExtent front() const { return *begin(); }
   FileExtent back() const { return *At(end_ - 1); }
-  // The extents that [from, to) of the file touches.
+  // Returns the extents that [from, to) of the file touches.
   std::vector<FileExtent> Expand(uint64_t from = 0, uint64_t to = UINT64_MAX) const;
 
   // Calls `visit` with runs (ExtentRun) that together are the extents which begin in [from, to) of the file. Takes as
@@ -162,7 +163,7 @@ class ExtentList {
       if (place.chunk == chunks_.size() || place.file_offset >= to) return;
     }
   }
-  // All of them, also of a list that no file can have.
+  // Visits all extents, even of a list that no file can have.
   template <typename Visit>
   void VisitRuns(Visit visit) const {
     Element element;
@@ -173,7 +174,7 @@ class ExtentList {
     }
   }
 
-  // Bytes on the device of the extents that begin in [from, to) of the file: all but the holes.
+  // Returns the bytes on the device of the extents that begin in [from, to) of the file: all but the holes.
   uint64_t StoredBytes(uint64_t from, uint64_t to) const {
     uint64_t bytes = 0;
     VisitRuns(from, to, [&](const ExtentRun& run) { bytes += run.is_hole() ? 0 : run.count * run.length; });
@@ -181,41 +182,42 @@ class ExtentList {
   }
   uint64_t StoredBytes() const { return StoredBytes(0, UINT64_MAX); }
 
-  // `extents` follow the last one in the file, or begin where one of the list does and replace all from there on. The
-  // first ones of an empty list say where it begins.
+  // Adds `extents`, which follow the last one in the file; or they begin where an extent of the list does, and replace
+  // all from there on. The first ones of an empty list say where it begins.
   void Append(std::span<const FileExtent> extents);
-  // `more` follows the last extent, or is the whole list.
+  // Adds `more`, which follows the last extent, or is the whole list.
   void Append(const ExtentList& more);
   void push_back(const FileExtent& extent) { Append(std::span(&extent, 1)); }
-  // What the list has in the range of `now` becomes `now`. Extents of the list begin and end where the range does.
+  // Replaces the extents in the range of `now` by `now`. Extents of the list must begin and end where the range does.
   void Replace(std::span<const FileExtent> now);
-  // Takes out, and returns, what lies behind `offset` of the file. An extent that goes on behind it is parted.
+  // Removes and returns what lies behind `offset` of the file. Parts an extent that goes on behind it.
   ExtentList CutAt(uint64_t offset);
 
-  // Ever taken on this thread: what look-ups and edits cost.
+  // Returns the number of steps ever taken on this thread: what look-ups and edits cost.
   static uint64_t steps();
 
  private:
   struct Chunk {
     uint64_t file_offset = 0;
     std::string bytes;  // elements, packed
-    // An element from which a search for what lies at or behind it may begin: the last one, most often, so that to
-    // append does not mean to read all before it.
+    // An element from which a search for an offset at or behind it may begin. Most often it is the last one, so that an
+    // append need not read all before it.
     size_t late_at = 0;
     uint64_t late_file_offset = file_offset;
   };
   using Chunks = std::vector<std::shared_ptr<const Chunk>>;
   class Rewriter;
 
-  // What lies behind `offset` of the file, which does not lie before the list.
+  // Returns what lies behind `offset` of the file, which must not lie before the list.
   ExtentList From(uint64_t offset) const;
   Place First() const { return {0, 0, begin_offset()}; }
-  // Decodes the element at `place`; returns where the next one begins.
+  // Decodes the element at `place`, and returns where the next one begins.
   Place Read(const Place& place, Element& element) const;
-  // The element that holds `offset` of the file, or the first one where `offset` lies before the list. Decodes it;
-  // `next` is where the next one begins. Where `offset` lies behind the list, the place behind the last element.
+  // Decodes the element that holds `offset` of the file, or the first one if `offset` lies before the list, and returns
+  // its place; `next` is where the next one begins. If `offset` lies behind the list, returns the place behind the last
+  // element.
   Place Find(uint64_t offset, Element& element, Place& next) const;
-  // Adds an element behind `chunks`, which nobody shares yet.
+  // Adds an element behind the last of `chunks`, which nobody shares yet.
   static void Put(std::vector<Chunk>& chunks, uint64_t file_offset, std::string_view packed);
   static Chunks Share(std::vector<Chunk> chunks);
 
@@ -229,7 +231,7 @@ class ExtentList {
     };
     VisitPart(element, offset, extents_before(from), extents_before(to), visit);
   }
-  // Extents `first` to `end` of an element.
+  // Visits the extents `first` to `end` of an element.
   template <typename Visit>
   static void VisitPart(const Element& element, uint64_t offset, uint64_t first, uint64_t end, Visit& visit) {
     if (first >= end) return;
@@ -252,18 +254,19 @@ class ExtentList {
   Chunks chunks_;             // in file order, none of them empty
 };
 
-// A part of a list that is to become another one of as many bytes: `now` for ExtentList::Replace.
+// A part of a list that becomes another one of as many bytes, by ExtentList::Replace(now).
 struct ExtentChange {
   std::vector<FileExtent> before;
   std::vector<FileExtent> now;
 };
 
-// PlanEdits of a packed list. Costs placed.size() look-ups, and what they touch. The changes are apart and in file
-// order.
+// Does what PlanEdits does, for a packed list. Costs placed.size() look-ups, and what they touch. The changes do not
+// overlap and are in file order.
 std::vector<ExtentChange> PlanChanges(const ExtentList& extents, std::span<const FileExtent> placed,
                                       uint64_t zone_size);
 
-// Splits what lies in several zones, each extent in one of them, where the zones end. Holes lie in none.
+// Splits a run at the ends of zones, and calls `visit` for each zone. No extent may cross such an end. Holes lie in no
+// zone.
 template <typename Visit>
 void VisitByZone(const DeviceGeometry& geometry, ExtentRun run, Visit visit) {
   if (run.is_hole()) return;

@@ -10,9 +10,9 @@
 
 namespace isozone {
 
-// Where a piece of a file lies.
+// A piece of a file, and where it lies.
 struct FileExtent {
-  // No place of any device: the piece is a hole, which reads as zeros and takes no space.
+  // The place of a hole, which no device has. A hole reads as zeros and takes no space.
   static constexpr DeviceOffset kHole{uint64_t{1} << 63};
 
   uint64_t file_offset = 0;
@@ -20,7 +20,7 @@ struct FileExtent {
   uint64_t length = 0;         // bytes, > 0
 
   bool is_hole() const { return device_offset == kHole; }
-  // Where the byte `skip` of it lies.
+  // Returns where byte `skip` of the piece lies.
   DeviceOffset PlaceOf(uint64_t skip) const { return is_hole() ? kHole : DeviceOffset(device_offset.value() + skip); }
   bool operator==(const FileExtent&) const = default;
 };
@@ -33,10 +33,11 @@ struct ExtentMove {
   bool operator==(const ExtentMove&) const = default;
 };
 
-// The extent that holds `offset` of the file, found by binary search. Null if `offset` lies behind the last one.
+// Returns the extent that holds `offset` of the file, found by binary search. Null if `offset` lies behind the last
+// one.
 const FileExtent* FindExtent(std::span<const FileExtent> extents, uint64_t offset);
 
-// The same for extents that are sorted by their place on the device.
+// Sort extents by their place on the device, and find the extent that holds `offset` of the device in such a list.
 void SortByPlace(std::vector<FileExtent>& extents);
 const FileExtent* FindByPlace(std::span<const FileExtent> by_place, DeviceOffset offset);
 
@@ -44,10 +45,10 @@ const FileExtent* FindByPlace(std::span<const FileExtent> by_place, DeviceOffset
 // the device.
 void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, uint64_t zone_size);
 
-// The first `size` bytes of `extents`.
+// Returns the first `size` bytes of `extents`.
 std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t size);
 
-// What CutExtents leaves out.
+// Returns the extents behind the first `size` bytes, which CutExtents leaves out.
 std::vector<FileExtent> ExtentsFrom(std::span<const FileExtent> extents, uint64_t size);
 
 // A replacement of a part of a list of extents: the `count` extents from `index` on, in the old list, become `now`.
@@ -57,8 +58,9 @@ struct ExtentEdit {
   std::vector<FileExtent> now;
 };
 
-// The edits that give a file with `extents` a new place for each range of `placed`. `placed` is in file order; its
-// ranges do not overlap and lie within the file. Edits are in file order. Costs placed.size() x log(extents.size()).
+// Returns the edits that give a file with `extents` a new place for each range of `placed`, in file order. `placed`
+// must be in file order; its ranges must not overlap and must lie within the file. Costs placed.size() x
+// log(extents.size()).
 //
 // Two extents that become neighbours on the device, in one zone, are joined if one of them was placed or cut. Others
 // stay as they are, because a replay of the journal must produce the same list.

@@ -1,5 +1,4 @@
-// What files are, according to their names: those of RocksDB, and of LSM trees that name theirs alike (LevelDB,
-// Pebble).
+// The types of files by their names: those of RocksDB, and of LSM trees that name theirs alike (LevelDB, Pebble).
 //
 //   name                                        type      kind
 //   NNN.log                                     wal       log
@@ -22,12 +21,13 @@ namespace isozone {
 
 enum class FileType : uint8_t { kWal, kManifest, kCurrent, kTable, kSmall, kOther };
 
-// Decides by the last component of `path`.
+// Returns the type by the last component of `path`.
 FileType FileTypeOf(std::string_view path);
-// RocksDB's info log, or an old one: LOG, LOG.old.123, and prefix_LOG of a log directory.
+// Returns whether this is RocksDB's info log, or an old one: LOG, LOG.old.123, or prefix_LOG of a log directory.
 bool IsInfoLog(std::string_view path);
 FileKind FileKindOf(FileType type);
-// `hint`: what the program says, Linux's F_SET_RW_HINT or RocksDB's Env::WriteLifeTimeHint, which have the same values.
+// Returns the lifetime of a file. `hint` is what the program says by Linux's F_SET_RW_HINT or RocksDB's
+// Env::WriteLifeTimeHint, which have the same values.
 Lifetime LifetimeOf(FileType type, Lifetime hint);
 
 }  // namespace isozone

@@ -1,5 +1,5 @@
 // What the collector needs of a file system. GcZones says where there is space and who waits for it; GcFiles says what
-// lives in a zone, and moves it. The file system implements both (store/space/zone_pool.h,
+// is live in a zone, and moves it. The file system implements both (store/space/zone_pool.h,
 // store/file/collected_files.h); tests implement them in memory. So the collector knows nothing of names, journals and
 // leases.
 //
@@ -72,12 +72,12 @@ class GcZones {
   // Ends a Hold. A zone that is dead by then is reset.
   virtual void LetGo(ZoneId zone) = 0;
 
-  // Whether writers without space may wait for the collector.
+  // Says whether writers without space may wait for the collector.
   virtual void Attach(bool attached) = 0;
-  // Bracket a round, for writers that wait for space. `gained`: the round has made space, or will soon.
+  // Bracket a round, for writers that wait for space. `gained` says that the round has made space, or will soon.
   virtual void BeginRound() = 0;
   virtual void EndRound(bool gained) = 0;
-  // True: dead zones are reset as soon as they are dead. False: they are candidates.
+  // Says whether dead zones are reset as soon as they are dead. If not, they are candidates.
   virtual void ResetAtOnce(bool at_once) = 0;
   // Resets all zones that are dead now.
   virtual void ResetDead() = 0;
@@ -98,12 +98,13 @@ class GcFiles {
   // Raises `valid` of each zone to the whole blocks that its survivors take. If `valid` then reaches `written`,
   // collecting the zone gains nothing.
   virtual void CountBlocks(std::span<GcCandidate> zones) const = 0;
-  // The valid runs in a held zone, in rising order. Empty if it has bytes that cannot be moved now, because a write of
-  // them is still under way, or their file was removed while it is open: collecting would not free the zone. May flush
-  // the device.
+  // Returns the valid runs in a held zone, in rising order. Empty if the zone has bytes that cannot be moved now,
+  // because a write of them is still under way, or because their file was removed while it is open: moving the rest
+  // would not free the zone. May flush the device.
   virtual std::vector<GcRun> RunsIn(ZoneId zone) = 0;
 
-  // `confined`: the writer uses only zones that are partly written and not dead; kNoSpace if none has room.
+  // Makes a writer. If it is `confined`, it uses only zones that are partly written and not dead, and fails with
+  // kNoSpace if none has room.
   virtual std::unique_ptr<GcWriter> MakeWriter(bool confined) = 0;
 
   // Makes the copies durable with one flush, then moves the files to them in one atomic change of the metadata: after a

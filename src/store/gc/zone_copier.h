@@ -92,9 +92,9 @@ class ZoneCopier {
   Status CopyWindows(std::span<Victim> victims, const std::function<bool()>& pause, bool& ceased, CopyStats& stats);
   Status CopyWindow(Window& window, CopyStats& stats);
   Status CopyClass(DataClass data, std::span<Segment*> segments, CopyStats& stats);
-  // The copies in `moves` that do not read back as they were written.
+  // Reads the copies of `moves` back, and returns those that are not as they were written.
   std::vector<GcMove> Verify(std::span<const GcBlocks> written, std::span<const GcMove> moves, CopyStats& stats);
-  // Holds those of `zones` that can be moved now.
+  // Holds those of `zones` that can be moved now, and returns them.
   std::vector<Victim> Take(std::span<const ZoneId> zones, const GcScheme& scheme, CopyStats& stats, Left& left);
   // Commits the copies of a victim if it was copied completely, otherwise gives them up. Counts the victim.
   Status Settle(Victim& victim, const Status& so_far, CopyStats& stats, Left& left);

@@ -1,5 +1,5 @@
-// The kept memory of a mount: a file of shared memory that outlives the process, with what the process was given and
-// the device does not have yet. docs/fault-model.md explains it to users; this is its format, version kKeptVersion.
+// The format, version kKeptVersion, of the kept memory of a mount: a file of shared memory that outlives the process.
+// It has what the process was given and the device does not have yet. docs/fault-model.md explains it to users.
 //
 //   KeptHeader             whose memory it is. Complete before the file has its name, never changed
 //   KeptJournal            which bytes of the ring are records
@@ -62,20 +62,20 @@ struct KeptJournal {
 struct KeptRecord {
   uint64_t sequence;  // of the journal
   uint32_t length;    // bytes of the body
-  uint32_t crc;       // of the body, from `sequence` and the number of the mount on
+  uint32_t crc;       // of the body; starts from KeptRecordSeed
 };
 
 struct KeptUnit {
   uint64_t sequence;     // even while it is at rest; 0: never used
   uint64_t inode;        // 0: no unit begins here
-  uint64_t file_offset;  // bytes, of its first byte
+  uint64_t file_offset;  // bytes of the file in front of its first byte
   uint64_t payload_at;   // bytes from the beginning of the unit to that byte
-  uint64_t bytes;        // of the unit
+  uint64_t bytes;        // bytes of the unit
   uint64_t published;    // PackPublished
   std::array<uint64_t, 2> reserved;
 };
 
-// How many bytes of a unit there are, and their CRC, from KeptSeed on.
+// Packs how many bytes of a unit there are, and their CRC, which starts from KeptSeed.
 constexpr uint64_t PackPublished(uint64_t length, uint32_t crc) { return length << 32U | crc; }
 constexpr uint64_t PublishedLength(uint64_t published) { return published >> 32U; }
 constexpr uint32_t PublishedCrc(uint64_t published) { return static_cast<uint32_t>(published); }
@@ -93,8 +93,8 @@ struct KeptLayout {
 
   uint64_t ring_bytes;
   uint64_t granules;
-  uint64_t ring;    // where it begins
-  uint64_t memory;  // where the first granule begins, at a page
+  uint64_t ring;    // where the ring begins
+  uint64_t memory;  // where the first granule begins, at the beginning of a page
 };
 
 static_assert(sizeof(KeptHeader) == 144 && sizeof(KeptUnit) == 64 && sizeof(KeptRecord) == 16);

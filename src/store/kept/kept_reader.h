@@ -1,5 +1,5 @@
-// KeptReader: reads the kept memory of a mount (kept_layout.h): the next mount, after the process has died, and other
-// processes while it lives.
+// KeptReader: reads the kept memory of a mount (kept_layout.h). The next mount does so after the process has died, and
+// other processes while it lives.
 //
 // Nothing in it is believed: of any bytes only records and pieces are taken whose CRCs are right, and sizes are bounded
 // by the size of the file.
@@ -28,7 +28,7 @@ struct KeptRecordBytes {
   std::vector<std::byte> body;
 };
 
-// Bytes of a file that the device may not have.
+// A piece of a file that the device may not have.
 struct KeptPiece {
   uint64_t inode = 0;
   uint64_t file_offset = 0;
@@ -37,29 +37,31 @@ struct KeptPiece {
 
 class KeptReader {
  public:
-  // That of the mount `mount_number` of the file system `uuid`, on the device `name` (ZonedDevice::name), in this boot
-  // of the machine. kNotFound: there is none. Any other error: there may be one, as one that only another user may read
-  // (kPermissionDenied), or where this process may open no more files.
+  // Opens the kept memory of the mount `mount_number` of the file system `uuid`, on the device `name`
+  // (ZonedDevice::name), in this boot of the machine. kNotFound if there is none. After any other error there may be
+  // one, for example one that only another user may read (kPermissionDenied), or if this process may open no more
+  // files.
   static Result<std::unique_ptr<KeptReader>> Open(const std::string& name, const std::string& directory,
                                                   const std::string& uuid, uint64_t mount_number);
 
-  // The sequence of a record that the device has if all of this belongs to it.
+  // Returns the sequence of a record that the device must have if this memory belongs to it.
   Result<uint64_t> DurableSequence() const;
-  // The records behind `after`, one after another without a gap.
+  // Returns the records behind `after`, one after another without a gap.
   Result<std::vector<KeptRecordBytes>> RecordsAfter(uint64_t after) const;
-  // The pieces of all files, in order of inode and offset; those of a file may overlap. `uuid_seed`: LogFrameSeed.
+  // Returns the pieces of all files, in order of inode and offset; those of a file may overlap. `uuid_seed` is
+  // LogFrameSeed.
   Result<std::vector<KeptPiece>> Pieces(uint32_t uuid_seed) const;
-  // Those of one file.
+  // Returns the pieces of one file.
   Result<std::vector<KeptPiece>> PiecesOf(uint64_t inode, uint32_t uuid_seed) const;
-  // A number that differs where records have come.
+  // Returns a number that changes when records are added.
   Result<uint64_t> Version() const;
-  // Whether `file` is what is read here.
+  // Returns whether `file` is the file that is read here.
   bool IsFile(const struct stat& file) const;
 
  private:
   KeptReader(FileDescriptor fd, const KeptHeader& header);
   static Result<std::unique_ptr<KeptReader>> OpenFile(const std::string& path, const PageOwner& owner);
-  // kNotFound: it is of another mount, file system or boot.
+  // Fails with kNotFound if it is of another mount, file system or boot.
   Status CheckIsOf(const std::string& uuid, uint64_t mount_number) const;
   Result<std::vector<KeptUnit>> Units() const;
   Result<std::vector<KeptPiece>> Read(std::span<const KeptUnit> units, uint32_t uuid_seed) const;
@@ -70,11 +72,12 @@ class KeptReader {
   const KeptLayout layout_;
 };
 
-// What of `pieces`, all of one file and in order of offset, follows its first `size` bytes without a gap.
+// Returns those bytes of `pieces`, all of one file and in order of offset, that follow its first `size` bytes without a
+// gap.
 std::vector<std::byte> JoinKept(std::span<const KeptPiece> pieces, uint64_t size);
 
 // Removes the kept memories of a device that are of no use: those of another file system, boot or mount than these.
-// Says nothing of those that it may not remove, and removes none while it is not known which are of use.
+// Says nothing of those that it may not remove. Removes none if it is not known which are of use.
 void RemoveUselessKeptMemory(const std::string& name, const std::string& directory, const std::string& uuid,
                              uint64_t mount_number);
 

@@ -1,4 +1,4 @@
-// FigureSources: what the parts of a mount count, under the names that figures.def has for its sources.
+// FigureSources: what the parts of a mount count, under the names by which figures.def refers to them.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ struct FigureSources {
   KeptMemoryStats kept;
 };
 
-// The figures that figures.def lists with a source; no others.
+// Returns the figures that figures.def lists with a source, and no others.
 Figures FiguresOf(const FigureSources& sources);
-// These, and those of the classes of I/O.
+// Returns these, and the figures of the classes of I/O.
 Figures FiguresOf(const MountContext& context);
 
 }  // namespace isozone

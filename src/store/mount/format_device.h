@@ -13,7 +13,7 @@ namespace isozone {
 struct FormatOptions {
   std::string label;             // up to 63 bytes, for users
   bool force = false;            // overwrites a device that carries a file system already
-  uint32_t metadata_copies = 2;  // of the metadata, 1 or 2; with two, losing a zone loses nothing but the files in it
+  uint32_t metadata_copies = 2;  // of the metadata, 1 or 2. With two, the loss of a zone loses only the files in it
 };
 
 // Writes an empty file system. kAlreadyExists if the device carries a file system, Isozone's or another one (ZenFS is

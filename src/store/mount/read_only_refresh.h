@@ -1,22 +1,22 @@
 // ReadOnlyRefresh: keeps a read-only mount up to date with a writer in another process. When the writer has added
-// records to the metadata, these are read and applied; only if the copy that is read was replaced, all of it is read
-// again. Open files are brought up to date: logs grow, removed files are marked.
+// records to the metadata, they are read and applied. Only if the copy that is read was replaced, all of it is read
+// again. Then open files are brought up to date: logs grow, and removed files are marked.
 //
-// What the writer keeps in memory (store/kept) is taken as if the device had it: records not durable yet, and the
-// ends of logs. The records are applied behind those of the device, and skipped when they come from there. Of a log,
-// the memory is read before the metadata, and that before the frames: whatever the memory does not have any more is
+// What the writer keeps in memory (store/kept) counts as if the device had it: records that are not durable yet, and
+// the ends of logs. These records are applied behind those of the device, and skipped when they come from there later.
+// For a log, the memory is read first, then the metadata, and then the frames: what has left the memory by then is
 // found in one of these.
 //
 // The write pointers of the zones that copies are in, or begin in, show whether anything has changed. The superblocks
 // show whether a copy was replaced, or is about to be.
 //
 // The writer does not reset the zones that this process pins (store/pins/reader_pins.h), which are those of its open
-// files. A file that was removed is read where it was, and a log to its end. One that was moved is read where it was
-// until its new places are pinned and the metadata has been looked at once more. A thread does that for files that
-// nobody reads, so that the writer gets back the zones that they have left; it begins with the first file. Where
-// nothing can be pinned, where the writer does not see it (its kept memory lies elsewhere), or where it has given this
-// process up, a file that was removed may lose its zone to a reset while it is read. So after each read the reader
-// checks, and fails, rather than return the bytes of another file.
+// files. So a file that was removed can still be read where it was, and a log to its end. A file that was moved is read
+// where it was until its new places are pinned and the metadata has been looked at once more. A thread, which starts
+// when the first file is opened, does that for files that nobody reads, so that the writer gets back the zones that
+// they have left. A file that was removed may lose its zone to a reset while it is read if nothing can be pinned, if
+// the writer does not see the pins (its kept memory lies elsewhere), or if it has given this process up. So after each
+// read the reader checks, and fails rather than return the bytes of another file.
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -44,7 +44,7 @@ namespace isozone {
 
 class ReadOnlyRefresh {
  public:
-  // `reading`: its state is that of `context`. `find_space` reads the metadata anew.
+  // `reading` is what the mount has read, and its state that of `context`. `find_space` reads the metadata anew.
   ReadOnlyRefresh(MountContext& context, MetadataReading reading,
                   std::function<Result<SpaceInfo>(MountContext&)> find_space);
   ~ReadOnlyRefresh();
@@ -54,29 +54,31 @@ class ReadOnlyRefresh {
   // Brings state and open files up to date, if the writer has changed anything.
   Status Refresh();
 
-  // The open file of an inode, which can be read from now on, whatever the writer does. kNotFound.
+  // Returns the open file of an inode, which can be read from now on, whatever the writer does. kNotFound if it was
+  // removed.
   Result<std::shared_ptr<OpenFile>> Open(InodeId id);
 
-  // Like Refresh; kIoError if what was read of the file before may be something else.
+  // Refreshes. Fails with kIoError if what was read of the file before may be something else.
   Status CheckRead(const OpenFile& file);
 
-  // As Refresh, and finds what was added to a log since it was last looked at.
+  // Refreshes, and finds what was added to a log since it was last looked at.
   Status GrowLog(OpenFile& file);
-  // Somebody may be writing this log: only GrowLog finds its size. The caller holds the namespace mutex.
+  // Returns whether somebody may be writing this log, so that only GrowLog finds its size. The caller holds the
+  // namespace mutex.
   bool MayGrow(const Inode& inode) const {
     return inode.kind == FileKind::kLog && (inode.has_open_region() || has_kept_.load(std::memory_order_relaxed));
   }
 
-  // As the writer has it by now, at most a second ago.
+  // Returns the space as the writer has it, at most a second old.
   SpaceInfo Space();
 
-  // The copies of the metadata, as of the last time that all of it was read.
+  // Returns the copies of the metadata, as of the last time that all of it was read.
   MetadataCopies Metadata() const;
 
  private:
   // How often the metadata is looked at for files that nobody reads.
   static constexpr int64_t kFollowNs = 250 * kMillisecondNs;
-  // How often, at once, while files move on.
+  // How often a refresh looks at the metadata in a row, while files move on.
   static constexpr int kMostLooks = 8;
   using Pointers = std::vector<std::pair<ZoneId, uint64_t>>;     // of zones
   using Generations = std::vector<std::pair<ZoneId, uint64_t>>;  // of the copies that begin there
@@ -84,51 +86,56 @@ class ReadOnlyRefresh {
 
   void Take(MetadataReading reading) ISOZONE_REQUIRES(mu_);
   Result<Pointers> ReadPointers() const ISOZONE_REQUIRES(mu_);
-  // Whether no copy was replaced since all of the metadata was read.
+  // Returns whether no copy was replaced since all of the metadata was read.
   Result<bool> SameCopies() ISOZONE_REQUIRES(mu_);
-  // Which open files are brought up to date: what grows in logs costs reading them.
+  // Which open files are brought up to date. To let logs grow costs reading them.
   enum class Files : uint8_t { kAll, kButLogs };
   Status RefreshLocked(Files files = Files::kAll) ISOZONE_REQUIRES(mu_);
-  // Brings the state up to date, though no file yet; `tails` of the logs that are open, as of before; null: not asked
-  // for. False: nothing has changed, and nothing was done; not `in_any_case`.
+  // Brings the state up to date, but not the open files. Reads the `tails` of open logs before that, unless null.
+  // Returns false, and does nothing, if nothing has changed and it is not `in_any_case`.
   Result<bool> Look(Tails* tails, bool in_any_case) ISOZONE_REQUIRES(mu_);
-  // Applies what the device has by now, at least up to `durable`. False: the copies may lie in other zones now.
+  // Applies what the device has by now, at least up to `durable`. Returns false if the copies may lie in other zones
+  // now.
   Result<bool> ReadDevice(uint64_t durable) ISOZONE_REQUIRES(mu_);
-  // Where the copies lie in other zones now, those pointers are of no use: the next look finds a change.
+  // Clears `seen` if the copies lie in other zones now, so that the next look finds a change.
   Status ForgetIfElsewhere(Pointers& seen) const ISOZONE_REQUIRES(mu_);
-  // The sequence of a record that the device has; 0: not known.
+  // Returns the sequence of a record that the device has; 0 if it is not known.
   Result<uint64_t> DurableSequence() const ISOZONE_REQUIRES(mu_);
   void MakePins() ISOZONE_REQUIRES(mu_);
-  // Pins the places where open files are now, according to the state. False: all of them are pinned.
+  // Pins the places where the state has open files now. Returns false if all of them were pinned already.
   bool PinPlaces() ISOZONE_REQUIRES(mu_);
-  // Takes the pins of the places `zones`, where the file is now. False: these are not pinned yet, and it stays where it
-  // was.
+  // Exchanges the pins of the file for those of `zones`, where it is now. Returns false if these are not pinned yet;
+  // the file then stays where it was.
   bool TakePins(OpenFile& file, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
-  // Applies the records that were added.
+  // Applies the records that were added on the device.
   Status GoOn() ISOZONE_REQUIRES(mu_);
-  // The same of one that the device has; kBusy if what was applied before from memory is not what came of it.
+  // Applies a record of the device, unless it was applied from memory before. kBusy if it shows that another mount has
+  // begun instead of what was applied from memory.
   Status ApplyFromDevice(const MetadataReader::Record& record) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
   Status Apply(std::span<const MetadataOp> ops, uint64_t sequence) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
   // Finds the kept memory of the last mount, if there is one that this process may read.
   Status FindKept() ISOZONE_REQUIRES(mu_);
   // Applies the records that only the kept memory has.
   Status ApplyKept() ISOZONE_REQUIRES(mu_);
+  // Reads the kept ends of the logs, if any log is open.
   Result<Tails> ReadTails() ISOZONE_REQUIRES(mu_);
-  // `at_end`: somebody has read all that is known, and must not take it for the end if it is not.
+  // Reads a log anew, with its kept end `tail`. `at_end`: somebody has read all that is known, and gets an error if
+  // that is not the end of a removed log.
   Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail, bool at_end) ISOZONE_REQUIRES(mu_);
   Status ReadAll() ISOZONE_REQUIRES(mu_);
   bool HasOpenLog() const ISOZONE_EXCLUDES(context_.namespace_mutex);
-  // Whether its bytes may be elsewhere since open files were brought up to date. Logs grow without a record. Null: it
-  // was removed.
+  // Returns whether the bytes of an inode may be elsewhere since open files were brought up to date. Logs grow without
+  // a record. `inode` is null if it was removed.
   bool MayHaveMoved(InodeId id, const Inode* inode) const ISOZONE_REQUIRES(mu_);
-  // Those that may have moved, as far as they are pinned where they are now. The first error, after all of them.
+  // Brings open files up to date that may have moved, as far as they are pinned where they are now. Returns the first
+  // error, after all of them.
   Status RefreshOpenFiles(const Tails& tails, Files files) ISOZONE_REQUIRES(mu_);
-  // The inode goes from the state. What an open log has to its end is known from what it was last, unless there may
-  // have been `later` records of it, which nobody has seen, while it was written.
+  // Is called before an inode goes from the state. Keeps the inode of an open log: what the log has to its end is known
+  // from that, unless there may have been `later` records of it that nobody has seen, while it was written.
   void NoteRemoved(InodeId id, bool later) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
-  // The file is pinned, and the writer sees that: its own memory lies in the same directory.
+  // Returns whether the file is pinned, and the writer sees that: its own memory lies in the same directory.
   bool IsHeld(const OpenFile& file) const { return !file.pins.IsOf(nullptr) && has_kept_; }
-  // The thread.
+  // The thread that follows the writer.
   void StartToFollow() ISOZONE_REQUIRES(mu_);
   void FollowInBackground() ISOZONE_EXCLUDES(follow_mu_, mu_);
   Status FollowOnce() ISOZONE_EXCLUDES(mu_);
@@ -142,15 +149,15 @@ class ReadOnlyRefresh {
   // The inodes that records have changed and open files do not show yet; none: any may have changed.
   std::optional<std::set<InodeId>> changed_ ISOZONE_GUARDED_BY(mu_){std::in_place};
   uint64_t applied_ ISOZONE_GUARDED_BY(mu_) = 0;       // the sequence of the last record in the state
-  uint64_t mount_number_ ISOZONE_GUARDED_BY(mu_) = 0;  // whose memory `kept_` is, or would be
+  uint64_t mount_number_ ISOZONE_GUARDED_BY(mu_) = 0;  // the mount whose memory `kept_` is, or would be
   std::unique_ptr<KeptReader> kept_ ISOZONE_GUARDED_BY(mu_);
   uint64_t kept_seen_ ISOZONE_GUARDED_BY(mu_) = 0;  // KeptReader::Version
   std::atomic<bool> has_kept_{false};
   struct RemovedLog {
-    Inode inode;  // as it was last
-    bool has_end = false;
+    Inode inode;           // as it was last
+    bool has_end = false;  // it is known to its end
   };
-  std::map<InodeId, RemovedLog> removed_logs_ ISOZONE_GUARDED_BY(mu_);  // that are open
+  std::map<InodeId, RemovedLog> removed_logs_ ISOZONE_GUARDED_BY(mu_);  // those that are open
   std::shared_ptr<ReaderPins> pins_ ISOZONE_GUARDED_BY(mu_);            // null: nothing can be pinned
   bool unsettled_ ISOZONE_GUARDED_BY(mu_) = false;  // open files are not where the state has them, or not pinned there
   const std::function<Result<SpaceInfo>(MountContext&)> find_space_;

@@ -1,5 +1,5 @@
-// What a statistics page would tell of a device that nobody has mounted: what lies on it. For tools that show both
-// alike.
+// The statistics of a device that nobody has mounted, in the form of a statistics page: what lies on it. For tools that
+// show both alike.
 #pragma once
 
 #include "base/clock.h"
@@ -8,8 +8,8 @@
 
 namespace isozone {
 
-// Of `fs`, which is mounted read-only. Whatever is counted from the mount on is 0, and so are rates, queues and waits;
-// `life` is kUnmounted.
+// Returns the statistics of `fs`, which is mounted read-only. Whatever is counted from the mount on is 0, and so are
+// rates, queues and waits; `life` is kUnmounted.
 Statistics StatisticsAtRest(const FileSystem& fs, const Clock& clock);
 
 }  // namespace isozone

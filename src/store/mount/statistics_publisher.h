@@ -13,26 +13,26 @@
 
 namespace isozone {
 
-// The page of a mount that is about to begin, without a name. Null, and said once in the log, if it cannot be made;
-// null without a word if the device is nothing in the file system, as those of tests.
+// Makes the page of a mount that is about to begin, without a name. Null if it cannot be made, which is logged, or if
+// the device has no name in the file system, as in tests, which is not.
 std::unique_ptr<PublishedPage> MakeStatisticsPage(const MountContext& context);
 
 class StatisticsPublisher {
  public:
-  // `context` has a page, pool, collector and journal, and outlives this. Gives the page its name. If that is not
-  // possible, says so in the log, and publishes where nobody sees it.
+  // `context` must have a page, pool, collector and journal, and must outlive this. Gives the page its name. If that is
+  // not possible, logs it, and publishes where nobody sees it.
   explicit StatisticsPublisher(MountContext& context);
   ~StatisticsPublisher() { Stop(); }
   StatisticsPublisher(const StatisticsPublisher&) = delete;
   StatisticsPublisher& operator=(const StatisticsPublisher&) = delete;
 
-  // Publishes for the last time. The journal must not have been closed before.
+  // Publishes for the last time, and ends the thread. The journal must not have been closed before.
   void Stop() ISOZONE_EXCLUDES(mu_);
 
  private:
   void Run() ISOZONE_EXCLUDES(mu_);
   void Publish();
-  // Events that nobody else tells: they are seen by what has changed.
+  // Adds the events that nobody else adds: the figures show them.
   void TellEvents(const PageFigures& figures);
 
   MountContext& context_;
@@ -40,7 +40,7 @@ class StatisticsPublisher {
   Mutex mu_;
   CondVar wake_;
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
-  // Of whoever publishes: the thread, and before and after it whoever starts and stops it.
+  // Used by whoever publishes: the thread, and before and after it whoever starts and stops it.
   PageFigures last_{};
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Taking over: what a mount for writing does about the kept memory (store/kept) of a process that was killed, and about
+// Taking over: what a mount for writing does with the kept memory (store/kept) of a process that was killed, and with
 // its own.
 //
 //   1  the records that the journal on the device does not have are applied, and appended to the journal
@@ -23,23 +23,23 @@
 namespace isozone {
 
 struct KeptLegacy {
-  std::vector<std::vector<MetadataOp>> records;  // that the device does not have
-  std::vector<KeptPiece> pieces;                 // which the device may have
+  std::vector<std::vector<MetadataOp>> records;  // those that the device does not have
+  std::vector<KeptPiece> pieces;                 // some of which the device may have
 };
 
-// Makes the kept memory of `context`, without a name yet, and returns the number that the mount will have. Where none
-// can be had, says so in the log, and each flush of a log writes through.
+// Makes the kept memory of `context`, without a name yet, and returns the number that the mount will have. If there can
+// be none, logs that, and each flush of a log writes through.
 uint64_t MakeKeptMemory(MountContext& context);
 
-// Step 1: what was left, with its records applied to the state. The caller appends them to the journal. `sequence`: of
-// the last record on the device. kPermissionDenied: only another user may read it.
+// Does step 1: returns what was left, with its records applied to the state. The caller appends them to the journal.
+// `sequence` is that of the last record on the device. kPermissionDenied if only another user may read the memory.
 Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex);
 
-// Step 2. What finds no room is lost, as what a kernel could not write back is, and with the end of a log the logs that
-// come after it. The log of the mount says so.
+// Does step 2. What finds no room is lost, as what a kernel could not write back is. If the end of a log is lost, so
+// are the logs that come after it. All this is logged.
 void TakeOver(MountedFileSystem& mounted, const KeptLegacy& legacy);
 
-// Steps 3 and 4.
+// Does steps 3 and 4.
 void BeginMountOf(MountContext& context, uint64_t mount_number);
 
 }  // namespace isozone

@@ -22,24 +22,24 @@ namespace isozone {
 
 struct PinningReader {
   PageProcess process;
-  std::vector<uint64_t> words;  // a word for each zone of the device; not 0: it is pinned
+  std::vector<uint64_t> words;  // one for each zone of the device; the zone is pinned if it is not 0
   std::string path;
   struct stat file {};
 
   bool Pins(ZoneId zone) const { return zone.value() < words.size() && words[zone.value()] != 0; }
 };
 
-// Those of the file system `uuid` on `device` that live and were not given up. Removes what the others have left, as
-// far as this user may. An error says that there may be more.
+// Returns the readers of the file system `uuid` on `device` that live and were not given up. Removes what others have
+// left, as far as this user may. After an error there may be more readers.
 Result<std::vector<PinningReader>> FindPinningReaders(const PageOwner& device, const std::string& directory,
                                                       const std::string& uuid, uint32_t zones);
 
-// All zones of `device` that readers of the file system `uuid` pin, in order; every zone where they cannot be found out
-// about. None where the device has no name in the file system of the machine by which others could open it.
+// Returns all zones of `device` that readers of the file system `uuid` pin, in order; every zone if that cannot be
+// found out. None if the device has no name in the file system of the machine by which others could open it.
 std::vector<ZoneId> PinnedZones(const ZonedDevice& device, const std::string& uuid, const std::string& directory);
 
-// Which of `zones`, in which nothing lives, readers pin; both in order. Of readers that together pin more than
-// `most_zones`, those that pin most are given up first. Where readers cannot be found out about, all of `zones`.
+// Returns which of `zones`, in which nothing is live, readers pin; both are in order. If readers together pin more than
+// `most_zones` of these, those that pin most are given up first. If it cannot be found out, returns all of `zones`.
 std::vector<ZoneId> FindPinned(const PageOwner& device, const std::string& directory, const std::string& uuid,
                                uint32_t zone_count, std::span<const ZoneId> zones, uint64_t most_zones);
 

@@ -50,7 +50,7 @@ inline constexpr uint64_t kPinsMagic = 0x534E49504F5A5349;  // "ISZOPINS" in mem
 inline constexpr uint32_t kPinsVersion = 1;
 inline constexpr const char* kRevokedSuffix = ".revoked";
 
-// Text is cut where it does not fit, and ends with a zero byte.
+// The texts are cut if they do not fit, and end with a zero byte.
 struct PinsHeader {
   SharedFileHeader file;
   uint64_t zones;
@@ -59,23 +59,24 @@ struct PinsHeader {
 };
 static_assert(sizeof(PinsHeader) == 104);
 
-// The readers of a device have files whose names begin so.
+// Returns what the names of the files of a device's readers begin with.
 std::string PinsPrefix(const PageOwner& device);
-// Whether the file at `path` gives up the reader whose file `reader` is. Writer and reader must agree, so this depends
-// on the users of the two files and of the device only.
+// Returns whether the file at `path` gives up the reader whose file `reader` is. Writer and reader must agree, so this
+// depends only on the users of the two files and of the device.
 bool IsRevoked(const std::string& path, const struct stat& reader, const PageOwner& device);
 
 class ReaderPins {
  public:
-  // For a mount of the file system `uuid` on `device`, which has so many zones. Errors: those of PageFile.
+  // Makes the pins for a mount of the file system `uuid` on `device`, which has so many zones. The errors are those of
+  // PageFile.
   static Result<std::shared_ptr<ReaderPins>> Make(const PageOwner& device, const std::string& directory,
                                                   const std::string& uuid, uint32_t zones);
   ReaderPins(const ReaderPins&) = delete;
   ReaderPins& operator=(const ReaderPins&) = delete;
 
-  // The writer takes no notice of it any more: it was given up, or somebody has removed the file.
+  // Returns whether the writer takes no notice of this any more: it was given up, or somebody has removed the file.
   bool is_unseen() const;
-  // Something is pinned.
+  // Returns whether anything is pinned.
   bool in_use() const { return used_.load(std::memory_order_relaxed) > 0; }
 
  private:
@@ -89,25 +90,25 @@ class ReaderPins {
   const std::span<uint64_t> words_;  // of the zones
   std::string path_;
   struct stat stat_ {};
-  std::atomic<uint64_t> used_{0};  // pins
+  std::atomic<uint64_t> used_{0};  // number of pins
 };
 
-// The zones that one file pins; they are let go with this object.
+// The zones that one file pins. The destructor lets them go.
 class ZonePins {
  public:
-  // Pins nothing, and never will.
+  // Makes an object that pins nothing, and never will.
   ZonePins() = default;
   explicit ZonePins(std::shared_ptr<ReaderPins> in) : in_(std::move(in)) {}
   ZonePins(ZonePins&& other) noexcept = default;
   ZonePins& operator=(ZonePins&& other) noexcept;
   ~ZonePins();
 
-  // Whether it is of these; null: it is of none.
+  // Returns whether this pins in `pins`; null: in none.
   bool IsOf(const ReaderPins* pins) const { return in_.get() == pins; }
-  // Spans are in order, each zone once.
+  // Returns whether all of `zones` are pinned. Here and below, `zones` is in order and has each zone once.
   bool Covers(std::span<const ZoneId> zones) const;
   void Add(std::span<const ZoneId> zones);
-  // Lets the others go.
+  // Lets all other zones go.
   void KeepOnly(std::span<const ZoneId> zones);
 
  private:

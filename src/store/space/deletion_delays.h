@@ -31,8 +31,9 @@ class DeletionDelays {
   static constexpr int64_t kMergeNs = kMillisecondNs;
   using Snapshot = std::array<Histogram::Snapshot, kLifetimeCount>;  // ns, by Lifetime
 
-  // A file of `lifetime` lost its last name at `now_ns`. `zones`: the zones it lay in; a zone that is named twice
-  // counts once. Must be called before the bytes are given back, because these could be reset at once.
+  // Notes that a file of `lifetime` lost its last name at `now_ns`. `zones` are the zones that it lay in; a zone that
+  // is named twice counts once. Must be called before the bytes are given back, because the zones could be reset at
+  // once.
   void Deleted(Lifetime lifetime, std::span<const ZoneId> zones, int64_t now_ns) ISOZONE_EXCLUDES(mu_);
   void Reset(ZoneId zone, int64_t now_ns) ISOZONE_EXCLUDES(mu_);
   Snapshot Take() const;

@@ -1,4 +1,4 @@
-// A SpaceClaim is live bytes in zones (ZonePool), as something that one holder has and that goes with its holder.
+// SpaceClaim: live bytes in zones (ZonePool), as something that one holder has and that goes with its holder.
 //
 // A live byte belongs to the metadata, which names it, or to one claim. It goes through these hands:
 //
@@ -29,13 +29,13 @@ namespace isozone {
 
 class ZonePool;
 
-// So many bytes in a zone. A zone may be named twice: what counts is the sum.
+// A number of bytes in a zone. A list may name a zone twice: what counts is the sum.
 using ZoneBytes = std::pair<ZoneId, uint64_t>;
 
 class SpaceClaim {
  public:
   SpaceClaim() = default;  // of nothing
-  // Makes `bytes` of `zone` live. `pool` outlives this and what it is merged into.
+  // Makes `bytes` of `zone` live. `pool` must outlive this and what it is merged into.
   SpaceClaim(ZonePool& pool, ZoneId zone, uint64_t bytes);
   // Returns the claim on `bytes` of `zone`, which a write that has just ended has made live.
   static SpaceClaim OfWrite(ZonePool& pool, ZoneId zone, uint64_t bytes);
@@ -51,9 +51,10 @@ class SpaceClaim {
   void Merge(SpaceClaim other);
   // Takes `part`, which this claim has, out of it, and returns the claim on that.
   SpaceClaim Split(std::span<const ZoneBytes> part);
-  // Takes out of this claim what it has in each zone beyond `space`, and returns the claim on that.
+  // Takes what this claim has in each zone beyond `space`, and returns the claim on that.
   SpaceClaim TakeBeyond(std::span<const ZoneBytes> space);
-  // Makes live, and part of this claim, what it lacks of `space` in each zone, so that it can Split off `space`.
+  // Makes live what this claim lacks of `space` in each zone, and adds it to this claim, so that it can Split off
+  // `space`.
   void Grow(ZonePool& pool, std::span<const ZoneBytes> space);
   // Ends this claim, because the metadata names all of it from here on: the bytes stay live.
   void ToMetadata() { space_.clear(); }

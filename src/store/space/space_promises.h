@@ -18,33 +18,34 @@ namespace isozone {
 
 class SpacePromises {
  public:
-  // `pool` outlives this.
+  // `pool` must outlive this.
   explicit SpacePromises(ZonePool& pool, uint64_t margin) : pool_(pool), margin_(margin) {}
 
   class Promise {
    public:
-    // `promises` outlives this.
+    // `promises` must outlive this.
     explicit Promise(SpacePromises& promises) : promises_(promises) {}
     Promise(const Promise&) = delete;
     Promise& operator=(const Promise&) = delete;
     ~Promise() { Shrink(0); }
 
     uint64_t bytes() const { return bytes_; }
-    // False, and nothing changes: there is not so much space, or no longer what was promised before. `taken` bytes of
-    // `other`, which it has, become part of this.
+    // Makes this a promise of `bytes`, of which `taken` come from `other`, which must have them. Returns false, and
+    // changes nothing, if there is not so much space, or no longer what was promised before.
     [[nodiscard]] bool SetFrom(Promise& other, uint64_t taken, uint64_t bytes) {
       if (promises_.Change(bytes_, bytes, taken)) return false;
       other.bytes_ -= taken;
       return true;
     }
-    // Waits for the space, as long as somebody makes some. kNoSpace, and nothing changes.
+    // Does the same as SetFrom, but waits for the space as long as somebody makes some. Fails with kNoSpace, and
+    // changes nothing.
     Status Await(uint64_t bytes) { return promises_.AwaitChange(bytes_, bytes, 0); }
     Status AwaitFrom(Promise& other, uint64_t taken, uint64_t bytes) {
       ISOZONE_RETURN_IF_ERROR(promises_.AwaitChange(bytes_, bytes, taken));
       other.bytes_ -= taken;
       return Status::Ok();
     }
-    // To at most `bytes`.
+    // Lowers this to at most `bytes`.
     void Shrink(uint64_t bytes) { promises_.Lower(bytes_, bytes); }
 
    private:
@@ -53,8 +54,8 @@ class SpacePromises {
   };
 
  private:
-  // `given_up`: bytes of another promise that end with this change. Returns nothing once it is done, else how many
-  // bytes have to be free for it.
+  // Changes a promise to `bytes`. `given_up` bytes of another promise end with this change. Returns nothing if it is
+  // done, or how many bytes have to be free for it.
   std::optional<uint64_t> Change(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
     const uint64_t total = total_ - promised - given_up + bytes;
@@ -63,7 +64,7 @@ class SpacePromises {
     promised = bytes;
     return std::nullopt;
   }
-  // Where others take what has become free meanwhile, it is waited for again.
+  // Waits for the space of a change; again if others take what has become free.
   Status AwaitChange(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
     while (const auto needed = Change(promised, bytes, given_up)) {
       ISOZONE_RETURN_IF_ERROR(pool_.AwaitRoom(*needed));

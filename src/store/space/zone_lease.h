@@ -23,7 +23,7 @@ class ZoneLease {
 
   bool held() const { return pool_ != nullptr; }
   ZoneId zone() const { return grant_.zone; }
-  // Bytes from the start of the zone: where the next write goes. Block-aligned.
+  // Returns where the next write goes: bytes from the start of the zone, block-aligned.
   uint64_t write_pointer() const { return grant_.write_pointer; }
   DeviceOffset next() const;
   // Returns how many bytes still fit.
