@@ -33,7 +33,7 @@ enum class BatchKind : uint8_t { kCheckpoint = 1, kJournal = 2 };
 // The counters of the next batch of a copy.
 struct StreamCounters {
   uint64_t batch = 0;
-  uint64_t sequence = 0;  // in a checkpoint the records count from 0
+  uint64_t sequence = 0;  // in a checkpoint, records count from 0
 };
 
 // Records that are waiting to be cut into batches.
@@ -59,10 +59,10 @@ class RecordQueue {
   void Compact();
 
   // Positions count from the first byte ever added.
-  uint64_t base_ = 0;   // of bytes_[0]
-  uint64_t front_ = 0;  // of the first byte that was not taken
+  uint64_t base_ = 0;   // position of bytes_[0]
+  uint64_t front_ = 0;  // position of the first byte that was not taken
   std::vector<std::byte> bytes_;
-  std::deque<uint64_t> begins_;  // of the records that begin at or behind front_
+  std::deque<uint64_t> begins_;  // positions of the records that begin at or behind front_
 };
 
 // Makes batches of one copy.
@@ -77,14 +77,14 @@ class BatchBuilder {
   };
   struct Batch {
     std::span<std::byte> blocks;  // to be written; valid until the next Build
-    StreamCounters next;          // of the batch behind it
+    StreamCounters next;          // counters of the batch behind it
     bool cuts_record = false;     // its last record continues in the next batch
   };
-  // Takes the content of one batch of at most `room` bytes from the front of `queue`; `room` is at least one block. For
-  // an empty queue, the batch carries only `info`.
+  // Takes the content of one batch of at most `room` bytes from the front of `queue`; `room` must be at least one
+  // block. If the queue is empty, the batch carries only `info`.
   Batch Build(RecordQueue& queue, const StreamCounters& counters, const Info& info, uint64_t room);
 
-  // No batch is longer than this many bytes.
+  // Returns the bytes of the longest batch.
   uint64_t batch_max() const { return buffer_.size(); }
 
  private:
@@ -93,9 +93,9 @@ class BatchBuilder {
   AlignedBuffer buffer_;
 };
 
-// The most bytes of one batch on this device.
+// Returns the most bytes that one batch takes on this device.
 uint64_t BatchBytesMax(const DeviceGeometry& geometry);
-// The most bytes that `bytes` of records, prefixes included, take on the device, cut at the ends of zones of
+// Returns the most bytes that `bytes` of records, prefixes included, take on the device, cut at the ends of zones of
 // `geometry`.
 uint64_t BytesInBatches(const DeviceGeometry& geometry, uint64_t bytes);
 
@@ -110,15 +110,16 @@ struct BatchView {
   uint32_t lead_length = 0;
   uint32_t payload_length = 0;
   uint32_t payload_crc = 0;
-  uint64_t bytes = 0;  // of the whole batch: whole blocks
+  uint64_t bytes = 0;  // bytes of the whole batch: whole blocks
 };
-// kCorruption, with the reason, if `bytes`, at least one block, do not begin with a batch of this copy.
+// Checks the header of a batch. kCorruption, with the reason, if `bytes`, at least one block, do not begin with a batch
+// of this copy.
 Result<BatchView> CheckBatchHeader(std::span<const std::byte> bytes, uint32_t seed, uint64_t block_size);
-// `bytes`: the whole batch.
+// Checks the payload, and returns it. `bytes` is the whole batch.
 Result<std::span<const std::byte>> CheckBatchPayload(std::span<const std::byte> bytes, const BatchView& batch,
                                                      uint32_t seed);
 
-// The bytes, prefix included, of the record that begins here; empty if its length is cut off.
+// Returns the bytes, prefix included, of the record that begins here; empty if its length is cut off.
 std::optional<uint64_t> RecordBytes(std::span<const std::byte> bytes);
 
 }  // namespace isozone

@@ -1,4 +1,4 @@
-// Reading and writing little-endian fields of structures whose length varies.
+// Readers and writers of little-endian fields, for structures whose length varies.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace isozone {
 
 static_assert(std::endian::native == std::endian::little, "the device format is little-endian");
 
-// Appends to a vector of the caller.
+// Appends fields to a vector of the caller.
 class ByteWriter {
  public:
   explicit ByteWriter(std::vector<std::byte>& out) : out_(out) {}
@@ -28,7 +28,7 @@ class ByteWriter {
   }
   void PutBytes(std::span<const std::byte> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
   void PutNumber(uint64_t value) { PutVarint(value, out_); }
-  // Their number, and the bytes.
+  // Puts the number of bytes, and the bytes.
   void PutCounted(std::span<const std::byte> bytes) {
     PutNumber(bytes.size());
     PutBytes(bytes);
@@ -38,8 +38,8 @@ class ByteWriter {
   std::vector<std::byte>& out_;
 };
 
-// Takes from the front of bytes whose content is not trusted. A field that does not fit reads as 0, and ok() is false
-// from then on: decode first, ask once.
+// Takes fields from the front of bytes whose content is not trusted. A field that does not fit reads as 0, and ok() is
+// false from then on: decode first, ask once.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -51,7 +51,7 @@ class ByteReader {
     if (!field.empty()) std::memcpy(&value, field.data(), sizeof(T));
     return value;
   }
-  // Empty where there are fewer than `size`.
+  // Returns the next `size` bytes; empty if there are fewer.
   std::span<const std::byte> GetBytes(size_t size) {
     if (size > bytes_.size()) {
       ok_ = false;
@@ -74,8 +74,8 @@ class ByteReader {
     const std::span<const std::byte> text = GetCounted();
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
-  // A number of entries that follow, of at least `entry_size` bytes each; 0 where so many do not fit. So what a decoder
-  // allocates by it is bounded by the bytes that are there.
+  // Returns a number of entries that follow, of at least `entry_size` bytes each; 0 if so many do not fit. So what a
+  // decoder allocates for them is bounded by the bytes that are there.
   uint32_t GetCount(size_t entry_size) { return Fitting(Get<uint32_t>(), entry_size); }
   uint32_t GetCountNumber(size_t entry_size) { return Fitting(GetNumber(), entry_size); }
 

@@ -38,7 +38,7 @@ class DirectoryTable {
   using Chunks = std::map<std::string, Chunk, std::less<>>;
 
  public:
-  // In order of name. Ends with the next change of the table.
+  // Goes through the names in order. Ends with the next change of the table.
   class Iterator {
    public:
     Entry operator*() const { return entry_; }
@@ -52,21 +52,21 @@ class DirectoryTable {
 
     const Chunks* chunks_;
     Chunks::const_iterator chunk_;
-    size_t at_;        // bytes: where the entry begins in its chunk
-    size_t next_ = 0;  // and the one behind it
+    size_t at_;        // where the entry begins in its chunk, in bytes
+    size_t next_ = 0;  // where the one behind it begins
     Entry entry_;
   };
 
-  // False, and nothing changes: the name is there. It has 1 to 255 bytes.
+  // Adds a name of 1 to 255 bytes. Returns false, and changes nothing, if it is there already.
   bool Insert(std::string_view name, InodeId inode);
-  // Nothing happens where the name is not there.
+  // Removes a name. Does nothing if it is not there.
   void Erase(std::string_view name);
   std::optional<InodeId> Find(std::string_view name) const;
   bool empty() const { return chunks_.empty(); }
 
   Iterator begin() const { return {&chunks_, chunks_.begin(), 0}; }
   Iterator end() const { return {&chunks_, chunks_.end(), 0}; }
-  // The first name behind `name`, which need not be there.
+  // Returns the first name behind `name`, which need not be there.
   Iterator Behind(std::string_view name) const;
 
  private:
@@ -74,12 +74,12 @@ class DirectoryTable {
   struct Slot {
     Chunks::iterator chunk;
     size_t at = 0;    // bytes
-    size_t size = 0;  // bytes of the entry; 0: it is not there
+    size_t size = 0;  // bytes of the entry; 0: the name is not there
   };
   static Slot FindIn(Chunks::iterator chunk, std::string_view name);
-  // The chunk is too long for one.
+  // Splits a chunk that has become too long.
   void Split(Chunks::iterator chunk, bool at_its_end);
-  // The chunk has become short.
+  // Joins a chunk that has become short with a neighbour.
   void Merge(Chunks::iterator chunk);
 
   Chunks chunks_;

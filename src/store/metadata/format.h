@@ -16,13 +16,13 @@
 namespace isozone {
 
 inline constexpr uint32_t kFormatVersion = 9;
-// The oldest that is read: its structures are the same, and it has fewer operations.
+// The oldest version that is read: its structures are the same, and it has fewer operations.
 inline constexpr uint32_t kOldestVersionRead = 7;
 
 using Uuid = std::array<uint8_t, 16>;
 
-// What the CRCs of the batches of a copy start from: the file system's uuid and the copy's generation, so that whatever
-// an earlier format or an earlier copy left on the device is never taken for it.
+// Returns what the CRCs of the batches of a copy start from: the file system's uuid and the copy's generation. So
+// whatever an earlier format or an earlier copy left on the device is never taken for it.
 inline uint32_t ChecksumSeed(const Uuid& uuid, uint64_t generation) {
   return Crc32c(&generation, sizeof(generation), Crc32c(uuid.data(), uuid.size()));
 }
@@ -48,8 +48,8 @@ struct SuperblockHeader {
   uint64_t zone_size;      // bytes
   uint64_t zone_capacity;  // bytes
 
-  uint64_t sequence;  // of the last record that the checkpoint behind it contains
-  uint32_t zone;      // that it was written to
+  uint64_t sequence;  // of the last record that the checkpoint behind this block contains
+  uint32_t zone;      // the zone that this block was written to
   uint32_t reserved0;
 
   std::array<char, 64> label;  // NUL-terminated
@@ -80,7 +80,7 @@ struct BatchHeader {
   uint32_t lead_length;     // bytes at the start of the payload that belong to a record begun in an earlier batch
   uint32_t next_zone;       // where the copy goes on once this zone is full; kNoZone: that is not known yet
   uint8_t kind;             // BatchKind
-  uint8_t copies;           // that were written when this batch was
+  uint8_t copies;           // the number of copies that were written when this batch was
   std::array<uint8_t, 18> reserved;
 };
 static_assert(sizeof(BatchHeader) == 64 && std::is_trivially_copyable_v<BatchHeader>);
@@ -90,7 +90,7 @@ static_assert(offsetof(BatchHeader, header_crc) == 4 && offsetof(BatchHeader, pa
               offsetof(BatchHeader, lead_length) == 36 && offsetof(BatchHeader, next_zone) == 40 &&
               offsetof(BatchHeader, kind) == 44 && offsetof(BatchHeader, copies) == 45);
 
-// In a payload each record is its length (4 bytes) and so many bytes: metadata_codec.h.
+// In a payload each record is its length (4 bytes), and as many bytes of body: metadata_codec.h.
 inline constexpr uint64_t kRecordPrefix = 4;
 
 }  // namespace isozone

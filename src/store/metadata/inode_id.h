@@ -1,4 +1,4 @@
-// What files and directories are called in the metadata. An inode's number is never used again.
+// InodeId: the number by which the metadata knows a file or directory. It is never used again.
 #pragma once
 
 #include <cstdint>

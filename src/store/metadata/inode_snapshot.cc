@@ -6,9 +6,9 @@ namespace isozone {
 
 std::vector<Inode> InodeSnapshot::Next(const std::map<InodeId, Inode>& inodes, size_t max) {
   std::vector<Inode> next;
-  while (next.size() < max && !aside_.empty()) {
-    next.push_back(std::move(aside_.back()));
-    aside_.pop_back();
+  while (next.size() < max && !saved_.empty()) {
+    next.push_back(std::move(saved_.back()));
+    saved_.pop_back();
   }
   for (auto it = inodes.upper_bound(given_); it != inodes.end() && next.size() < max; ++it) {
     given_ = it->first;

@@ -17,20 +17,20 @@ namespace isozone {
 
 class InodeSnapshot {
  public:
-  // Inode `id` is about to change, to be removed or, where `before` is null, to be created.
-  void SetAside(InodeId id, const Inode* before) {
+  // Saves inode `id` before it is changed, removed or, if `before` is null, created.
+  void Save(InodeId id, const Inode* before) {
     if (id <= given_ || !changed_.insert(id).second) return;
-    if (before != nullptr) aside_.push_back(*before);
+    if (before != nullptr) saved_.push_back(*before);
   }
 
-  // Up to `max` of those that were in `inodes` when this object came to be, in any order, each once; empty when all
-  // were given.
+  // Returns up to `max` of the inodes that were in `inodes` when this object was made, in any order, each once. Returns
+  // none when all were given. `inodes` is the map as it is now.
   std::vector<Inode> Next(const std::map<InodeId, Inode>& inodes, size_t max);
 
  private:
-  InodeId given_{0};                     // of those that did not change, all up to here were given
+  InodeId given_{0};                     // of the inodes that did not change, those up to here were given
   std::unordered_set<InodeId> changed_;  // changed, created or removed before they were given
-  std::vector<Inode> aside_;             // as they were
+  std::vector<Inode> saved_;             // changed or removed inodes, as they were
 };
 
 }  // namespace isozone

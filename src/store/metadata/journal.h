@@ -19,14 +19,14 @@
 // checkpoint and more (MetadataRest). A copy that is damaged, missing or behind when the device is mounted is written
 // anew in the same way.
 //
-// Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are reserved by
-// the pool (`ZonePool::ReserveForMetadata`). Commit refuses a change for which these would not be enough, before
-// anything is done, so that every copy can be written again at any time, however full the device is.
+// Zones: a copy has as many as its size asks for (CopyZones). So many for each copy and one more are reserved by the
+// pool (`ZonePool::ReserveForMetadata`). Commit refuses a change for which these would not be enough, before anything
+// is done, so that every copy can be written again at any time, however full the device is.
 //
-// Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the
-// others go on, and say so in their next batch, before anything is acknowledged. When the last one fails that latches:
-// every later Sync returns kReadOnly with the cause. Where merely no zone is left, Sync returns that error, and a later
-// one tries again.
+// Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background. The
+// others go on, and say so in their next batch, before anything is acknowledged. If the last one fails, that latches:
+// every later Sync returns kReadOnly with the cause, or kNoSpace if there was no room behind the device. If merely no
+// zone is left, Sync returns that error, and a later one tries again.
 //
 // Thread safety: Commit, AdmitMore and Append are serialised by the caller together with the MetadataState they belong
 // to (the namespace lock); Sync and the rest from any thread.
@@ -89,10 +89,10 @@ class Journal {
   // sequence number. No I/O.
   uint64_t Append(std::span<const MetadataOp> ops);
 
-  // Returns when every record up to `sequence` is durable. Call it without the namespace mutex. kReadOnly once latched;
-  // kNoSpace where a copy has no room, and no zone can be had to write another.
+  // Returns when every record up to `sequence` is durable. Must be called without the namespace mutex. kReadOnly once
+  // latched; kNoSpace if a copy has no room, and no zone can be had to write another.
   Status Sync(uint64_t sequence);
-  // Has the journal's thread do the same soon, and does not wait. If that fails, the next Sync says so.
+  // Lets the journal's thread do that soon, and does not wait. If that fails, the next Sync says so.
   void SyncSoon(uint64_t sequence);
 
   // Returns when the death of the process can no longer take the records up to `sequence`: at once, unless there is no

@@ -31,37 +31,37 @@ namespace isozone {
 struct JournalCopies {
   using Log = std::unique_ptr<MetadataLog>;
 
-  // There are `copies_wanted` when all is well; the last record is `sequence`. `zones` outlives this, and so does
-  // `memory`, which may be null.
+  // There should be `copies_wanted` copies, and the last record is `sequence`. `zones` and `memory`, which may be null,
+  // must outlive this.
   JournalCopies(ZonePool& zones, uint32_t copies_wanted, uint64_t sequence, KeptMemory* memory)
       : pool(zones), wanted(copies_wanted), kept(memory), last_sequence(sequence) {
     if (kept != nullptr) kept->ForgetRecords(sequence);  // the device has them
   }
 
-  // The copies that were found are written on.
+  // Goes on with the copies that were found.
   Status Resume(ZonedDevice& device, std::span<const FoundCopy> found) ISOZONE_REQUIRES(mu);
-  // Takes a record into the next batch of every copy; its sequence number.
+  // Takes a record into the next batch of every copy, and returns its sequence number.
   uint64_t Append(std::span<const MetadataOp> ops) ISOZONE_REQUIRES(mu);
-  // Some copy has records to write and room for them. (It may be that somebody is committing.)
+  // Returns whether some copy has records to write and room for them. (Somebody may be committing.)
   bool CanCommit() const ISOZONE_REQUIRES(mu);
-  // Writes one batch, of all that waits or as much as fits, to each copy that has room, as the leader. CanCommit, and
-  // nobody is committing.
+  // Leads, and writes one batch, of all that waits or as much as fits, to each copy that has room. CanCommit() must
+  // hold, and nobody may be committing.
   Status Commit() ISOZONE_REQUIRES(mu);
 
-  // Waits until nobody leads, and leads.
+  // Waits until nobody leads, then leads.
   void Lead() ISOZONE_REQUIRES(mu);
   void EndLead() ISOZONE_REQUIRES(mu);
   // The rest is for the leader.
-  // `log` takes the place of the copy of that generation, or joins the others where there is none.
+  // Puts `log` in the place of the copy of that generation, or adds it if there is none.
   void Replace(uint64_t generation, Log log) ISOZONE_REQUIRES(mu);
   void GiveUp(MetadataLog* copy, const Status& why) ISOZONE_REQUIRES(mu);
   // Gives the zones of a copy that is no longer needed back.
   void Release(Log log) ISOZONE_REQUIRES(mu);
-  // Nothing can be written any more; returns what callers are told.
+  // Notes that nothing can be written any more, and returns what callers are told.
   Status Latch(const Status& cause) ISOZONE_REQUIRES(mu);
 
   MetadataLog* Find(uint64_t generation) const ISOZONE_REQUIRES(mu);  // null: none
-  // Of all but one.
+  // Returns the zones of all copies but one.
   std::vector<ZoneId> ZonesBut(uint64_t generation) const ISOZONE_REQUIRES(mu);
 
   ZonePool& pool;
@@ -72,9 +72,9 @@ struct JournalCopies {
   CondVar changed;  // for callers: a commit, a new copy, or an error
   CondVar work;     // for the thread that writes new copies
   Status latched ISOZONE_GUARDED_BY(mu);
-  std::vector<Log> all ISOZONE_GUARDED_BY(mu);            // that are being written
-  MetadataLog* rolling ISOZONE_GUARDED_BY(mu) = nullptr;  // a new one: gets the records behind its snapshot
-  std::vector<std::byte> record ISOZONE_GUARDED_BY(mu);   // that is being appended
+  std::vector<Log> all ISOZONE_GUARDED_BY(mu);            // the copies that are written
+  MetadataLog* rolling ISOZONE_GUARDED_BY(mu) = nullptr;  // a new copy: gets the records behind its snapshot
+  std::vector<std::byte> record ISOZONE_GUARDED_BY(mu);   // the record that is being appended
   bool announced ISOZONE_GUARDED_BY(mu) = true;           // the batches of the copies say how many they are
   bool committing ISOZONE_GUARDED_BY(mu) = false;
   uint64_t last_sequence ISOZONE_GUARDED_BY(mu);
@@ -86,7 +86,8 @@ struct JournalCopies {
   bool HasWork(const MetadataLog& copy) const ISOZONE_REQUIRES(mu) {
     return copy.room() > 0 && (copy.has_records() || !announced);
   }
-  // One batch to each of `writing`, which have room; those that fail are given up. True: some were.
+  // Writes one batch to each of `writing`, which must have room, and gives up those that fail. Returns whether any
+  // failed.
   bool WriteBatches(std::span<MetadataLog* const> writing) ISOZONE_REQUIRES(mu);
   void NoteDurable() ISOZONE_REQUIRES(mu);
 };

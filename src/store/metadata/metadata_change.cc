@@ -42,14 +42,14 @@ Status MetadataChange::Do(std::span<const MetadataOp> ops) {
   return {};
 }
 
-void MetadataChange::SetAside(InodeId id, const Inode* before) {
-  if (tables_.snapshot) tables_.snapshot->SetAside(id, before);
+void MetadataChange::SaveForSnapshot(InodeId id, const Inode* before) {
+  if (tables_.snapshot) tables_.snapshot->Save(id, before);
 }
 
 Inode* MetadataChange::Change(InodeId id) {
   const auto it = tables_.inodes.find(id);
   if (it == tables_.inodes.end()) return nullptr;
-  SetAside(id, &it->second);
+  SaveForSnapshot(id, &it->second);
   return &it->second;
 }
 
@@ -128,7 +128,7 @@ Status MetadataChange::Do(const PutInode& op) {
   if (tables_.inodes.contains(id)) return Broken(id, "exists already");
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckContent(op.inode));
   ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(id, op.inode.extents.StoredBytes()));
-  SetAside(id, nullptr);
+  SaveForSnapshot(id, nullptr);
   Inode& put = tables_.inodes.emplace(id, op.inode).first->second;
   put.links.clear();
   tables_.encoded_size += EncodedSize(put);

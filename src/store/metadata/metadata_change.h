@@ -23,16 +23,16 @@ namespace isozone {
 
 class MetadataChange {
  public:
-  // `tables` outlives it, and nobody else changes them meanwhile.
+  // `tables` must outlive this, and nobody else may change them meanwhile.
   explicit MetadataChange(MetadataTables& tables) : tables_(tables), size_before_(tables.encoded_size) {}
   MetadataChange(const MetadataChange&) = delete;
   MetadataChange& operator=(const MetadataChange&) = delete;
-  // Takes back what was done, unless it was kept.
+  // Undoes what was done, unless it was kept.
   ~MetadataChange();
 
-  // Does all of a record, once. kCorruption saying which invariant of which inode would break.
+  // Does all of a record. May be called once. kCorruption says which invariant of which inode would break.
   Status Do(std::span<const MetadataOp> ops);
-  // A checkpoint takes more bytes than before.
+  // Returns whether a checkpoint takes more bytes than before.
   bool grows() const { return tables_.encoded_size > size_before_; }
   void Keep() {
     undo_.clear();
@@ -58,31 +58,31 @@ class MetadataChange {
   Status Do(const BeginMount& op);
   Status Do(const SetTimes& op);
 
-  // The inode, about to change; null: none.
+  // Returns the inode, which is about to change; null if there is none.
   Inode* Change(InodeId id);
   Result<Inode*> ChangeFile(InodeId id, bool log);
-  void SetAside(InodeId id, const Inode* before);
+  void SaveForSnapshot(InodeId id, const Inode* before);
   Status CheckNewLink(const Inode& inode, const InodeLink& link) const;
-  // Of all inodes whose links the record has changed.
+  // Checks the link counts of all inodes whose links the record has changed.
   Status CheckLinkCounts() const;
 
-  // Where the moved runs of a file are from now on, in file order.
+  // Returns where the moved runs of a file lie from now on, in file order.
   Result<std::vector<FileExtent>> Place(const Inode& inode, std::span<const ExtentMove> moves) const;
-  // The ranges `placed`, in file order and apart, lie there from now on.
+  // Places the ranges `placed`, which are in file order and do not overlap, where they say.
   void PlaceAt(Inode& inode, std::span<const FileExtent> placed);
-  // Behind its first `size` bytes, of which it has as many, it has `more` and nothing else. Returns what it had there,
-  // from the beginning of an extent on.
+  // Replaces what the file has behind its first `size` bytes by `more`; it must have at least so many. Returns the
+  // extents that it had there, from the beginning of an extent on.
   ExtentList ReplaceEnd(Inode& inode, uint64_t size, const ExtentList& more);
-  // What it has in the range of `now`, where extents begin and end, becomes `now`.
+  // Replaces what the file has in the range of `now`, where extents begin and end, by `now`.
   void ReplacePart(Inode& inode, std::span<const FileExtent> now);
-  // The tables learn that the extents of `inode` that begin in [from, to) of the file were `before`.
+  // Brings the tables up to date: the extents of `inode` that begin in [from, to) of the file were `before`.
   void NoteReplaced(Inode& inode, const ExtentList& before, uint64_t from, uint64_t to);
-  // The zones learn what the inode has, which is new; and forget it, before the inode goes.
+  // Add what the inode, which is new, has to the index of zones; and remove it before the inode goes.
   void LearnPlaces(Inode& inode);
   void ForgetPlaces(const Inode& inode);
 
   void SetHeat(ZoneId zone, ZoneHeat heat);
-  // Of the zones that the record has left without data.
+  // Forgets the heats of zones that the record has left without data.
   void ForgetHeats();
 
   MetadataTables& tables_;

@@ -12,13 +12,13 @@
 
 namespace isozone {
 
-// Bytes of an inode in a checkpoint, prefix of its record included; and of what of it changes.
+// Return how many bytes an inode takes in a checkpoint, prefix of its record included; and parts of it.
 uint64_t EncodedSize(const Inode& inode);
 uint64_t EncodedSize(const InodeLink& link);
 uint64_t EncodedSize(const ExtentList& extents);
 uint64_t EncodedRegions(uint64_t count);            // all of them, and their number
 uint64_t EncodedSize(const InodeDetails* details);  // null: 0 bytes
-// The same of zone groups (null: none), of heats, of the number of the mount and of the footer.
+// Return the bytes of zone groups (null: none), of heats, of the number of the mount, and of all these and the footer.
 uint64_t EncodedSize(const ZoneGroups* groups);
 uint64_t EncodedSize(const ZoneHeats& heats);
 uint64_t EncodedSize(const BeginMount& mount);  // number 0: 0 bytes
@@ -33,7 +33,7 @@ struct CheckpointFooter {
   bool operator==(const CheckpointFooter&) const = default;
 };
 
-// Appends to `out`. The operations have been applied to a state, so their names and extents are valid.
+// These append to `out`. The operations have been applied to a state, so their names and extents are valid.
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out);
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out);
 void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out);
@@ -41,7 +41,7 @@ void EncodeSetZoneHeats(const ZoneHeats& heats, std::vector<std::byte>& out);
 void EncodeBeginMount(const BeginMount& mount, std::vector<std::byte>& out);
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out);
 
-// kCorruption where `body` is not a whole number of operations.
+// Decodes a record. kCorruption if `body` is not a whole number of operations.
 Result<std::vector<MetadataOp>> DecodeRecord(std::span<const std::byte> body);
 bool IsFooter(std::span<const std::byte> body);
 Result<CheckpointFooter> DecodeFooter(std::span<const std::byte> body);

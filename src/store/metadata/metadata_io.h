@@ -1,5 +1,4 @@
-// Device I/O of the metadata: in whole blocks; what is synchronous is split where a device limits the length of a
-// transfer.
+// Device I/O of the metadata, in whole blocks. A transfer that waits is split if the device limits the length of one.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +11,18 @@ namespace isozone {
 
 Result<ZoneDescriptor> DescribeZone(const ZonedDevice& device, ZoneId zone);
 
-// Whether the write pointer of a zone in this state can move.
+// Returns whether the write pointer of a zone in this state can move.
 constexpr bool IsWritable(ZoneState state) { return state == ZoneState::kEmpty || IsActive(state); }
 
 Status ReadBlocks(ZonedDevice& device, DeviceOffset offset, std::span<std::byte> blocks);
 
-// Writes at the write pointer; durable when it returns kSuccess.
+// Writes at the write pointer. The blocks are durable if it returns kSuccess.
 DeviceStatus WriteDurably(ZonedDevice& device, DeviceOffset offset, std::span<std::byte> blocks);
 
-// Everything that was written before is durable when it returns OK.
+// Makes everything durable that was written before.
 Status FlushDevice(ZonedDevice& device);
 
-// kReset, kFinish.
+// Resets or finishes a zone: `op` is kReset or kFinish.
 Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone);
 
 }  // namespace isozone

@@ -1,15 +1,14 @@
 // Writes one copy of the metadata: the superblock, a checkpoint, and the journal behind it, as one chain of zones.
 //
-// A copy is begun with the size of its checkpoint known. From that follows how many zones it has (MetadataZones): as
-// many as the checkpoint takes, and a rest for the journal; on a full device less of a rest (MetadataZonesLeast).
-// Whenever a zone is begun that is not the last, the next one is reserved first, so that every batch says where the
-// copy goes on. The last zone is never left: when it is full the copy has no room, and another has to be written in its
-// place.
+// A copy is begun with the size of its checkpoint known. From that follows how many zones it has (CopyZones): as many
+// as the checkpoint takes, and a rest for the journal, which is smaller on a full device. Whenever a zone is begun that
+// is not the last, the next one is reserved first, so that every batch says where the copy goes on. The last zone is
+// never left: when it is full the copy has no room, and another has to be written in its place.
 //
 // What is written is durable, batch by batch.
 //
-// Thread safety: one thread at a time; but while Start or the writes of a checkpoint run, Append may be called, and the
-// questions may be asked.
+// Thread safety: one thread at a time. But while Start or the writes of a checkpoint run, Append and the const
+// functions may be called.
 #pragma once
 
 #include <memory>
@@ -28,28 +27,28 @@
 
 namespace isozone {
 
-// What a copy has room for behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
+// How much room a copy has behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
 enum class MetadataRest {
   kWhole,    // half of the checkpoint, but at least an eighth of a zone and four blocks
-  kMost,     // half-way between this and the next
+  kMost,     // the mean of kWhole and kHalf
   kHalf,     // half of kWhole, and at least three blocks
-  kQuarter,  // a quarter of that, and at least two blocks
+  kQuarter,  // a quarter of kWhole, and at least two blocks
   kLeast,    // a block: what is needed to write the checkpoint at all
 };
-// Zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size), and which has such a rest.
+// Returns the zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size), with such a rest.
 uint32_t CopyZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest);
 
 class MetadataLog {
  public:
-  // Of a copy that is to be begun: `superblock` but for its zone.
+  // Makes a copy that is to be begun. `superblock` is complete but for its zone.
   MetadataLog(ZonedDevice& device, ZonePool& pool, const Superblock& superblock);
-  // Of one that was found, whose zones the pool has adopted. Only one that holds the last record, `up_to_date`, has
-  // room.
+  // Goes on with a copy that was found, whose zones the pool has adopted. It has room only if it holds the last record
+  // (`up_to_date`).
   static Result<std::unique_ptr<MetadataLog>> Resume(ZonedDevice& device, ZonePool& pool, const FoundCopy& found,
                                                      bool up_to_date);
 
-  // --- Begin, any number of Add, Finish. An error ends it: kNoSpace, or kIoError where a write failed ---
-  // `zones`: that it will have. `apart_from`: those of the other copy.
+  // --- Begin, any number of Add, Finish. After an error, which is kNoSpace, or kIoError if a write failed, no more ---
+  // Begins a copy that will have so many `zones`. `apart_from` are the zones of the other copy.
   Status Begin(uint32_t zones, std::vector<ZoneId> apart_from);
   template <typename Encode>
   Status Add(Encode encode) {
@@ -60,29 +59,29 @@ class MetadataLog {
   Status Finish(const CheckpointFooter& footer);
 
   // --- The journal ---
-  // One more record; may be called while the checkpoint is written, or the batch of another Build.
+  // Appends a record. May be called while the checkpoint is written, or the batch of another Build.
   void Append(std::span<const std::byte> record) {
     journal_.Add([&](std::vector<std::byte>& out) { out.insert(out.end(), record.begin(), record.end()); });
   }
   bool has_records() const { return !journal_.empty(); }
   uint64_t queued_bytes() const { return journal_.size(); }
-  // Bytes that the journal can still take; 0: another copy has to take the place of this one.
+  // Returns how many bytes the journal can still take; 0: another copy has to take the place of this one.
   uint64_t room() const;
-  // Makes a batch of all that waits, or as much as fits. There is room.
+  // Makes a batch of all that waits, or as much as fits. There must be room.
   void Build(uint32_t copies);
-  // Writes it: Start, then, once `written` is down, End. An error ends the copy. Start changes nothing that the
-  // questions here look at.
+  // Write the batch: Start, then, once `written` is down, End. After an error the copy is of no use. Start changes
+  // nothing that the const functions look at.
   Status Start(Latch& written);
   Status End();
-  // Its last write has failed because no room is left behind the device, which is not for want of another zone.
+  // Returns whether the last write has failed because there is no room behind the device: another zone would not help.
   bool out_of_room() const { return request_.status == DeviceStatus::kCapacityExceeded; }
 
-  // The last record that is durable in this copy.
+  // Returns the last record that is durable in this copy.
   uint64_t durable_sequence() const { return durable_sequence_; }
   uint64_t journal_bytes() const { return journal_bytes_; }
   uint64_t bytes_written() const { return bytes_written_; }
   uint64_t generation() const { return superblock_.generation; }
-  // In order, with one that is only reserved.
+  // Returns the zones in order, including one that is only reserved.
   const std::vector<ZoneId>& zones() const { return zones_; }
 
  private:
@@ -100,10 +99,10 @@ class MetadataLog {
   std::vector<ZoneId> apart_from_;
 
   std::vector<ZoneId> zones_;
-  size_t zone_ = 0;            // index of the one that is written
-  uint32_t zones_wanted_ = 1;  // in all
-  ZoneLease lease_;            // of that zone, once it is written
-  uint64_t room_here_ = 0;     // bytes in it behind what was built
+  size_t zone_ = 0;            // index of the zone that is written
+  uint32_t zones_wanted_ = 1;  // number of zones in all
+  ZoneLease lease_;            // on that zone, once it is written
+  uint64_t room_here_ = 0;     // bytes in that zone behind what was built
 
   RecordQueue checkpoint_;
   RecordQueue journal_;
@@ -112,7 +111,7 @@ class MetadataLog {
   uint64_t journal_bytes_ = 0;
   uint64_t bytes_written_ = 0;
 
-  BatchBuilder::Batch batch_;  // that was built
+  BatchBuilder::Batch batch_;  // the batch that was built last
   DeviceRequest request_;
 };
 

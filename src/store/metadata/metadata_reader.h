@@ -41,30 +41,31 @@ class MetadataReader {
     uint64_t sequence = 0;            // for a record of a checkpoint: the number of records before it
     std::span<const std::byte> body;  // valid until the next call
   };
-  // Empty at the end. kCorruption with place and effect; read errors. The footer is returned as a record, too.
+  // Returns the next record, and the footer as one, too; empty at the end. kCorruption, with place and effect, or the
+  // error of a read.
   Result<std::optional<Record>> Next();
 
   const Superblock& superblock() const { return superblock_; }
-  // Set once the footer was read: everything before it is complete.
+  // Returns the footer once it was read: everything before it is complete.
   const std::optional<CheckpointFooter>& footer() const { return footer_; }
 
   struct End {
     size_t zone = 0;          // index in zones()
-    uint64_t offset = 0;      // bytes from the start of that zone: behind the last batch
+    uint64_t offset = 0;      // bytes from the start of that zone to the end of the last batch
     StreamCounters counters;  // of the batch that would follow
     uint64_t journal_bytes = 0;
     bool torn = false;  // a torn batch or an incomplete record was left out
   };
-  // May be called once Next has returned nothing.
+  // Returns where reading has ended. Next must have returned nothing.
   End end() const;
-  // The zones of the copy, in order. The last one may be only linked, and still empty.
+  // Returns the zones of the copy, in order. The last one may be only linked, and still empty.
   const std::vector<ZoneId>& zones() const { return zones_; }
-  // The highest record that was certainly written while this was the only copy; 0: none.
+  // Returns the highest record that was certainly written while this was the only copy; 0: none.
   uint64_t alone_sequence() const { return alone_sequence_; }
-  // The same for batches that can be recognised behind the place at which reading has failed.
+  // Returns that, and takes into account batches that can be recognised behind the place at which reading has failed.
   uint64_t AloneBehind();
 
-  // The error for a record that was read, but is not possible.
+  // Returns the error for a record that was read, but is not possible.
   Status Damage(std::string_view what) const;
 
  private:
@@ -82,7 +83,7 @@ class MetadataReader {
   Status CheckPlaceInStream(const BatchView& batch) const;
   Status Accept(const BatchView& batch, std::span<const std::byte> payload);
   Status TakeLink(const BatchView& batch);
-  // The `length` bytes at `offset`, which lie below limit_.
+  // Returns the `length` bytes at `offset`, which must lie below limit_.
   Result<std::span<const std::byte>> Fetch(uint64_t offset, uint64_t length);
 
   uint64_t pending() const { return stream_.size() - taken_; }
@@ -97,12 +98,12 @@ class MetadataReader {
   std::vector<ZoneId> zones_;
   bool entered_ = false;  // offset_ and limit_ are set
   size_t zone_ = 0;       // index in zones_
-  uint64_t offset_ = 0;   // bytes from the start of the zone: the next batch
+  uint64_t offset_ = 0;   // bytes from the start of the zone to the next batch
   uint64_t limit_ = 0;    // bytes from the start of the zone: no batch is beyond this
   ZoneState state_ = ZoneState::kEmpty;
   bool torn_ = false;
 
-  StreamCounters counters_;  // sequence: of the next record that TakeRecord returns
+  StreamCounters counters_;  // `sequence` is that of the next record that TakeRecord returns
   std::optional<CheckpointFooter> footer_;
   uint64_t journal_bytes_ = 0;
   uint64_t alone_sequence_ = 0;

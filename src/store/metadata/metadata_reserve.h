@@ -24,27 +24,28 @@
 
 namespace isozone {
 
-// What a change must leave where it makes `state`, which does not have it yet, larger.
+// Returns what a change must leave if it makes `state`, to which it was not applied yet, larger.
 MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> ops);
 
 class MetadataReserve {
  public:
-  // Of `copies` copies, and a state that takes `bytes` in a checkpoint. `pool` outlives it.
+  // Reserves zones for `copies` copies of a state that takes `bytes` in a checkpoint. `pool` must outlive this.
   MetadataReserve(const DeviceGeometry& geometry, ZonePool& pool, uint32_t copies, uint64_t bytes);
 
-  // At mount: a device may have been filled up to what is needed in the least.
+  // Reserves them anew at mount. The device may have been filled up to the least that is needed.
   void Renew(uint64_t bytes);
-  // The state may become so many bytes, by a change that leaves `rest`. kNoSpace: there are no zones for that.
+  // Makes sure that the state may grow to so many bytes by a change that leaves `rest`. kNoSpace if there are no zones
+  // for that.
   Status Admit(uint64_t bytes, MetadataRest rest);
-  // Whether a state of so many bytes leaves the whole rest, so that something can be added.
+  // Returns whether a state of so many bytes leaves the whole rest, so that something can be added.
   bool has_whole(uint64_t bytes) const { return ZonesOfCopy(bytes, MetadataRest::kWhole) <= zones_; }
-  // The state has so many bytes now. Zones that it no longer needs are given back.
+  // Notes that the state has so many bytes now, and gives back zones that it no longer needs.
   void Shrink(uint64_t bytes);
 
-  // Zones that are reserved for each copy.
+  // Returns how many zones are reserved for each copy.
   uint32_t zones() const { return zones_; }
-  // Zones of a copy that is begun now, with a checkpoint of so many bytes: no more than are reserved, where what may
-  // use the rest has made it larger than that.
+  // Returns the zones of a copy that is begun now, with a checkpoint of so many bytes: no more than are reserved, but
+  // always enough for the least rest.
   uint32_t ZonesOfNext(uint64_t bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// MetadataTables: what a MetadataState holds, which is the inodes, and what is derived from them so that nobody has to
+// MetadataTables: what a MetadataState holds. These are the inodes, and what is derived from them so that nobody has to
 // look for it: the names in each directory, the files in each zone, and sums.
 //
 // Only MetadataChange changes them, one record at a time, and keeps what is derived in step. Between records all
@@ -32,22 +32,22 @@
 namespace isozone {
 
 struct MetadataTables {
-  // A root directory and nothing else.
+  // Makes tables that have a root directory and nothing else.
   explicit MetadataTables(const DeviceGeometry& device_geometry);
-  // They become what MetadataState::Restore says.
+  // Fills the tables with what MetadataState::Restore was given, and checks it.
   Status Restore(std::vector<Inode> from, InodeId first_free, DeviceRecords records);
 
   const Inode* Find(InodeId id) const;                      // null: none
   const DirectoryTable& Children(InodeId directory) const;  // an empty one where there is no such directory
-  // What a file has in `zone`, in file order.
+  // Returns the extents that a file has in `zone`, in file order.
   std::vector<FileExtent> ExtentsIn(ZoneId zone, const Inode& inode) const;
-  // The same of one window; added to `extents`.
+  // Does so for one window, and adds them to `extents`.
   void AddExtents(ZoneId zone, const ZoneIndex::Entry& entry, const Inode& inode,
                   std::vector<FileExtent>& extents) const;
 
-  // Files may have `bytes` more in extents: the zones hold so much.
+  // Checks that files may have `bytes` more in extents: that the zones can hold so much.
   Status CheckCapacity(InodeId inode, uint64_t bytes) const;
-  // Every zone of `heats` has data of some file.
+  // Checks that every zone of `heats` has data of some file.
   Status CheckZoneHeats(const ZoneHeats& heats) const;
   Status CheckInvariants() const;
 
@@ -65,10 +65,11 @@ struct MetadataTables {
 
  private:
   Status CheckRoot() const;
-  // All that holds of an inode whatever others there are.
+  // Checks all that holds of an inode whatever others there are.
   Status CheckInode(const Inode& inode) const;
   Status CheckZones() const;
-  // Every directory is reached from the root, so none lies in itself; and there is no entry without one of the `links`.
+  // Checks that every directory is reached from the root, so that none lies in itself, and that each entry belongs to
+  // one of the `links`.
   Status CheckReached(size_t links) const;
 };
 

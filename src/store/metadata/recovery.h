@@ -30,7 +30,7 @@ struct MetadataCopy {
   uint64_t generation = 0;
   std::vector<ZoneId> zones;
   State state = State::kWhole;
-  uint64_t sequence = 0;  // of its last record
+  uint64_t sequence = 0;  // sequence of its last record
   std::string text;       // what is wrong with it, for users
 };
 
@@ -39,7 +39,7 @@ struct RecoveredMetadata {
   MetadataState state;
   std::string label;
   std::string uuid;
-  uint64_t sequence = 0;  // of the last record
+  uint64_t sequence = 0;  // sequence of the last record
   uint64_t checkpoint_inodes = 0;
   uint64_t journal_records = 0;
   bool torn_tail = false;         // a torn batch at the end: normal after a power cut
@@ -47,12 +47,13 @@ struct RecoveredMetadata {
   std::set<ZoneId> behind_zones;  // zones that, according to a copy which is behind, hold files
   uint32_t copies_wanted = 0;
   std::vector<MetadataCopy> copies;  // what was found of them
-  // Opaque: the position at which writing continues.
+  // Where writing continues; opaque here.
   struct Position;
   std::shared_ptr<const Position> position;
 
   uint32_t whole_copies() const;
-  // A copy is of an older version of the format, and must be written anew before it gets records of this one.
+  // Returns whether a copy is of an older version of the format. It must be written anew before it gets records of this
+  // one.
   bool has_older_version() const;
 };
 
@@ -70,8 +71,8 @@ struct FoundCopy {
   bool complete = false;      // its checkpoint is complete
   Status damage;              // what stopped the reader before the end
   MetadataReader::End end;
-  uint64_t sequence = 0;        // of the last whole record
-  uint64_t alone_sequence = 0;  // of the last record that was written while there was no other copy
+  uint64_t sequence = 0;        // sequence of the last whole record
+  uint64_t alone_sequence = 0;  // sequence of the last record that was written while there was no other copy
 
   bool whole() const { return complete && damage.ok(); }
 };
@@ -89,8 +90,8 @@ struct MetadataReading {
 };
 Result<MetadataReading> ReadMetadata(ZonedDevice& device);
 
-// The zones that hold anything of files or of metadata, each with the end of what was certainly written: bytes from the
-// start of the zone, or UINT64_MAX for zones of metadata, which are never finished early.
+// Returns the zones that hold anything of files or of metadata, each with the end of what was certainly written: bytes
+// from the start of the zone, or UINT64_MAX for zones of metadata, which are never finished early.
 std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
                                       std::span<const ZoneId> metadata_zones);
 

@@ -1,5 +1,5 @@
-// RegionIndex: which logs have regions in which zones (metadata.h, LogRegion), as ZoneIndex knows it of extents. A log
-// has few regions, so each is an entry of its own.
+// RegionIndex: which logs have regions in which zones (metadata.h, LogRegion). It is for regions what ZoneIndex is for
+// extents. A log has few regions, so each is an entry of its own.
 //
 // Pure. Thread safety: as a standard container.
 #pragma once
@@ -15,18 +15,18 @@ namespace isozone {
 
 class RegionIndex {
  public:
-  // Region `index` of a log begins here.
+  // A region of a log, by the place where it begins.
   struct Entry {
     ZoneId zone;
     uint64_t begin = 0;  // bytes in the zone
     InodeId inode;
-    uint64_t index = 0;
+    uint64_t index = 0;  // of the region in the log
     auto operator<=>(const Entry&) const = default;
   };
 
   void Add(const Entry& entry) { entries_.insert(entry); }
   void Remove(const Entry& entry) { entries_.erase(entry); }
-  // `regions` are all that the log `id` has (LogRegion).
+  // Adds or removes `regions`, which must be all that the log `id` has (LogRegion).
   template <typename Regions>
   void Add(InodeId id, const Regions& regions) {
     for (size_t i = 0; i < regions.size(); ++i) Add({regions[i].zone, regions[i].begin, id, i});
@@ -43,7 +43,7 @@ class RegionIndex {
       visit(*it);
     }
   }
-  // Where the first region behind `begin` in `zone` begins; UINT64_MAX: there is none.
+  // Returns where the first region behind `begin` in `zone` begins; UINT64_MAX if there is none.
   uint64_t NextBegin(ZoneId zone, uint64_t begin) const {
     const auto next = entries_.lower_bound(Entry{zone, begin + 1, InodeId(), 0});
     return next == entries_.end() || next->zone != zone ? UINT64_MAX : next->begin;

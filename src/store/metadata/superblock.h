@@ -1,9 +1,9 @@
-// The superblock: the first block of a copy of the metadata, in the first zone of it. What follows it in that zone and
-// those linked from it is a checkpoint and the journal behind that (metadata_reader.h).
+// The superblock: the first block of a copy of the metadata, in its first zone. Behind it, in that zone and those
+// linked from it, are a checkpoint and the journal (metadata_reader.h).
 //
 // A copy begins in one of the zones 0 to HomeZones(copies) - 1 by preference (store/zone/allocator/zone_reserves.h),
-// which hold metadata and nothing else; where these cannot be written, in any zone. So whoever looks for copies reads
-// the first block of these, and where that does not give as many as there should be, that of every zone that is
+// which hold metadata and nothing else; if these cannot be written, in any zone. So whoever looks for copies reads the
+// first block of these zones, and if that does not give as many copies as there should be, that of every zone that is
 // written.
 //
 // A superblock never changes. A new copy has a higher generation, and a whole one that holds more records counts.
@@ -25,13 +25,13 @@ inline constexpr uint64_t kGenerationMax = uint64_t{1} << 62;
 inline constexpr uint64_t kSequenceMax = uint64_t{1} << 62;
 
 struct Superblock {
-  uint32_t version = kFormatVersion;  // that it was read as; it is written as kFormatVersion
+  uint32_t version = kFormatVersion;  // as which it was read; it is written as kFormatVersion
   Uuid uuid{};
   std::string label;        // up to 63 bytes
-  uint32_t copies = 0;      // that the file system keeps
+  uint32_t copies = 0;      // how many the file system keeps
   uint64_t generation = 0;  // of this copy
-  uint64_t sequence = 0;    // of the last record that its checkpoint contains
-  ZoneId zone;              // where it lies
+  uint64_t sequence = 0;    // sequence of the last record that its checkpoint contains
+  ZoneId zone;              // where this superblock lies
   // The device that was formatted.
   uint32_t block_size = 0;
   uint32_t zone_count = 0;
@@ -39,13 +39,13 @@ struct Superblock {
   uint64_t zone_capacity = 0;
 };
 
-// The bytes that a superblock takes on this device.
+// Returns the bytes that a superblock takes on this device.
 uint64_t SuperblockSlot(const DeviceGeometry& geometry);
 
 void EncodeSuperblock(const Superblock& superblock, std::span<std::byte> slot);
-// kNotSupported: another version, or features this one does not know; kInvalidArgument: written for a device of another
-// geometry; kCorruption, also where it was not written to `zone`. Everything in it has been checked against the
-// geometry.
+// Decodes and checks a superblock, everything in it against the geometry. kNotSupported for another version, or
+// features that this one does not know; kInvalidArgument if it was written for a device of another geometry;
+// kCorruption for anything else, also if it was not written to `zone`.
 Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const DeviceGeometry& geometry, ZoneId zone);
 
 enum class DeviceContent : uint8_t {
@@ -54,16 +54,17 @@ enum class DeviceContent : uint8_t {
   kZenFs,
   kUnknown,  // written, by nobody we know
 };
-// Looks at the first block of the first zones, and where that says nothing, of all. Read errors are returned.
+// Looks at the first block of the first zones, and if that says nothing, of all. Read errors are returned.
 Result<DeviceContent> ProbeDevice(ZonedDevice& device);
-inline constexpr uint32_t kProbedZones = 3;  // that file systems begin with: ZenFS has its metadata in three
+inline constexpr uint32_t kProbedZones = 3;  // file systems begin with these: ZenFS has its metadata in three
 
-// What the first block of a zone is, where it begins like a superblock of whatever version or cannot be read.
+// The first block of a zone, if it begins like a superblock of any version or cannot be read.
 struct FoundSuperblock {
   ZoneId zone;
   Result<Superblock> superblock;
 };
-// In the zones that copies begin in by preference or, `everywhere`, in all that are written; in order.
+// Finds superblocks in the zones that copies begin in by preference or, `everywhere`, in all that are written; in
+// order.
 Result<std::vector<FoundSuperblock>> FindSuperblocks(ZonedDevice& device, bool everywhere);
 
 std::string FormatUuid(const Uuid& uuid);  // "8a6e0804-2bd0-4672-b79d-d97027f9071a"

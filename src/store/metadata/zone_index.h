@@ -27,16 +27,17 @@ class ZoneIndex {
 
   explicit ZoneIndex(const DeviceGeometry& geometry) : geometry_(geometry), zones_(geometry.zone_count) {}
 
-  // The extents of `id` that begin in [from, to) of the file are new. All lie inside zones of the device. Returns the
+  // Adds the extents of `id` that begin in [from, to) of the file. All must lie inside zones of the device. Returns the
   // bytes that they take, each by itself in whole blocks.
   uint64_t Add(InodeId id, const ExtentList& extents, uint64_t from = 0, uint64_t to = UINT64_MAX);
-  // Those are gone. Returns the same. Adds the zones to `emptied` that nothing lies in any more.
+  // Removes these extents, and returns their bytes in the same way. Adds the zones in which nothing lies any more to
+  // `emptied`.
   uint64_t Remove(InodeId id, const ExtentList& extents, uint64_t from, uint64_t to, std::vector<ZoneId>& emptied);
 
   bool contains(ZoneId zone) const { return zone.value() < zones_.size() && !zones_[zone.value()].empty(); }
-  // Bytes that the extents in `zone` take, each by itself in whole blocks.
+  // Returns the bytes that the extents in `zone` take, each by itself in whole blocks.
   uint64_t BlocksIn(ZoneId zone) const { return zone.value() < zones_.size() ? zones_[zone.value()].blocks : 0; }
-  // Where files lie in `zone`: by file, and by window of each.
+  // A file that lies in a zone, and the window of it that does. In returns those of a zone.
   struct Entry {
     InodeId inode;
     uint64_t window = 0;
@@ -46,7 +47,7 @@ class ZoneIndex {
   std::vector<Entry> In(ZoneId zone, InodeId inode) const;
   bool operator==(const ZoneIndex& other) const { return zones_ == other.zones_; }
 
-  // What a file has in `zone` of the window of `entry`, by column (ExtentRun).
+  // Visits the runs that a file has in `zone` of the window of `entry`, by column (ExtentRun).
   template <typename Visit>
   void VisitRuns(ZoneId zone, const Entry& entry, const ExtentList& extents, Visit visit) const {
     const auto [from, to] = Bounds(entry.window);
@@ -65,8 +66,8 @@ class ZoneIndex {
     bool operator==(const Counted&) const = default;
   };
   struct Zone {
-    std::vector<Counted<uint32_t>> files;  // inodes of the first window; rising
-    std::vector<Counted<Entry>> others;    // and all that do not fit there; rising
+    std::vector<Counted<uint32_t>> files;  // inodes of which the first window lies here; rising
+    std::vector<Counted<Entry>> others;    // all that do not fit there; rising
     uint64_t blocks = 0;                   // bytes
 
     bool empty() const { return files.empty() && others.empty(); }
@@ -82,7 +83,7 @@ class ZoneIndex {
   }
   template <typename Key>
   static void Count(std::vector<Counted<Key>>& list, const Key& key, uint64_t added);
-  // Counts the extents in; or out, where `sign` is -1.
+  // Adds the extents to the counts, or subtracts them if `sign` is -1.
   uint64_t Count(InodeId id, const ExtentList& extents, uint64_t from, uint64_t to, uint64_t sign,
                  std::vector<ZoneId>* emptied);
   uint64_t BlocksOf(const ExtentRun& run) const;

@@ -30,11 +30,11 @@ struct Cohort {
 // The room that is left for data of one class or cohort in partly written zones that no writer holds, and the zones
 // that the cohort has in all.
 struct ZoneRoom {
-  uint64_t bytes = 0;    // in all of them
+  uint64_t bytes = 0;    // bytes in all of these zones
   uint64_t largest = 0;  // bytes in the zone with the most
   uint32_t zones = 0;
   uint32_t begun =
-      0;  // by the cohort, and something lives in them; also full ones, sealed ones, and those with a writer
+      0;  // zones that the cohort has begun and in which something is live; also full ones, sealed ones, and those with a writer
   bool operator==(const ZoneRoom&) const = default;
 };
 

@@ -70,53 +70,53 @@ class CollectorState {
   static constexpr int64_t kLongestRestNs = 100'000'000;  // space may run out during a rest
   static constexpr int64_t kForever = INT64_MAX;
 
-  // `most_together`: how many victims can be copied together within the memory; at least 1. Both arguments take effect
-  // with the next round.
+  // `most_together` is the number of victims, at least 1, that can be copied together within the memory. Both arguments
+  // take effect with the next round.
   CollectorState(std::shared_ptr<const GcScheme> scheme, size_t most_together);
 
   // --- Events, at any time ---
-  // False if it was started or stopped before.
+  // Starts. Returns false if it was started or stopped before.
   bool Start();
   void Stop() { stopping_ = true; }
-  // A writer waits for space.
+  // Says that a writer waits for space.
   void Wake();
-  // A thread waits for the collector to proceed.
+  // Says that a thread waits for the collector to proceed.
   void Hurry() { hurry_ = true; }
   void Change(std::shared_ptr<const GcScheme> scheme, size_t most_together);
-  // A thread waits for the round under way to end, to begin a round with BeginAsked.
+  // Says that a thread waits for the round under way to end, to begin a round with BeginAsked.
   void Ask() { ++asking_; }
 
   // --- Between rounds ---
-  // kWait, kBegin, kLook (report it by Consider) or kQuit.
+  // Returns kWait, kBegin, kLook (report it by Consider) or kQuit.
   CollectorStep Next(int64_t now_ns);
   // Reports the space after a round that gained something.
   void Consider(const GcSpace& space);
-  // Begins a round that a thread has asked for. No round may be under way. False if the collector was stopped.
+  // Begins a round that a thread has asked for. No round may be under way. Returns false if the collector was stopped.
   bool BeginAsked(double free_percent);
 
   // --- In a round ---
-  // kResetDead, kLook (report it by SpaceIs), kList, kCopy, kGoOn, kRest, kCease or kEnd.
+  // Returns kResetDead, kLook (report it by SpaceIs), kList, kCopy, kGoOn, kRest, kCease or kEnd.
   CollectorStep NextInRound(int64_t now_ns);
   void SpaceIs(const GcSpace& space, int64_t now_ns);
   // Reports the candidates, possibly with zones that are to be avoided.
   void CandidatesAre(std::vector<GcCandidate> candidates);
-  // A window of the batch was copied. `cut`: the thread that asked for the round wants to stop.
+  // Reports that a window of the batch was copied. `cut`: the thread that asked for the round wants to stop.
   void WindowEnded(int64_t now_ns, bool cut);
   struct Batch {
     uint64_t bytes_reclaimed = 0;
     std::span<const ZoneId> failed = {};   // victims that could not be read or copied
     std::span<const ZoneId> skipped = {};  // victims that are no candidates any more, or cannot be moved now
     bool error = false;                    // the copy was not finished
-    bool broken = false;                   // and no later copy will be
+    bool broken = false;                   // no later copy will be finished either
   };
   void BatchEnded(const Batch& batch);
   void EndRound();
 
   // --- State ---
   bool working() const { return round_.has_value(); }
-  // Whether writers without space may wait for the collector.
+  // Returns whether writers without space may wait for the collector.
   bool attached() const;
-  // The urgency of the round under way; 0 if there is none.
+  // Returns the urgency of the round under way; 0 if there is none.
   double urgency() const { return urgency_; }
   // Removes the zones that failed in the last kAvoidRounds rounds, and those that this round could not move.
   void RemoveAvoided(std::vector<GcCandidate>& candidates) const;
@@ -137,7 +137,7 @@ class CollectorState {
   struct Round {
     std::shared_ptr<const GcScheme> scheme;
     size_t most_together = 1;
-    // The goal of a round that was asked for; empty: a round of the collector's own.
+    // The goal of a round that was asked for; empty for a round of the collector's own.
     std::optional<double> free_percent;
     Phase phase = Phase::kDeciding;
     GcSpace space;                // as it was last reported
@@ -158,7 +158,7 @@ class CollectorState {
   };
 
   void Begin(std::optional<double> free_percent);
-  // Whether no more victims are to be chosen in this round.
+  // Returns whether no more victims are to be chosen in this round.
   bool Enough();
   void Choose(std::vector<GcCandidate> candidates);
   void HandOut() { round_->phase = round_->victims.empty() ? Phase::kEnding : Phase::kHandingOut; }

@@ -23,14 +23,14 @@ namespace isozone {
 
 class GroupChoice {
  public:
-  // Lower is better.
+  // How good a group is for the file; lower is better.
   struct Rank {
     bool taken = false;
     uint32_t urgent = 0;
     uint32_t others = 0;
     uint32_t turn = 0;
     auto operator<=>(const Rank&) const = default;
-    // Whether this rank is at least as good, whatever the turn.
+    // Returns whether this rank is at least as good, whatever the turn.
     bool NoWorseThan(const Rank& other) const {
       return std::tie(taken, urgent, others) <= std::tie(other.taken, other.urgent, other.others);
     }
@@ -42,17 +42,18 @@ class GroupChoice {
 
   GroupChoice(const ZoneTable& table, const PlacementQuery& query) : table_(table), query_(query) {}
 
-  // Among the empty zones.
+  // Returns the best of the empty zones.
   std::optional<Choice> Empty() const;
-  // Among the idle zones of the query's use and class that have room for `bytes` and are not kept from its cohort.
+  // Returns the best of the idle zones of the query's use and class that have room for `bytes` and are not kept from
+  // its cohort.
   std::optional<Choice> Idle(uint64_t bytes) const;
   std::optional<Choice> Idle() const { return Idle(query_.min_room); }
-  // Among the idle zones that the query's cohort has begun and not sealed, whatever their class; first those that have
-  // room for all that is expected.
+  // Returns the best of the idle zones that the query's cohort has begun and not sealed, whatever their class; first
+  // those that have room for all that is expected.
   std::optional<Choice> OfCohort() const;
 
  private:
-  // Empty: this writer must not use the group.
+  // Returns the rank of a group; empty if this writer must not use it.
   std::optional<Rank> RankOf(uint32_t group) const;
 
   const ZoneTable& table_;

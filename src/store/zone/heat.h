@@ -25,10 +25,10 @@ enum class ZoneHeat : uint8_t {
 inline constexpr int kZoneHeatCount = 4;
 inline constexpr ZoneHeat kNewDataHeat = ZoneHeat::kC0;
 
-// The heat of the survivors of `victim`. `cold` is that of their segment (SegmentPlan::cold).
+// Returns the heat of the survivors of `victim`. `cold` is that of their segment (SegmentPlan::cold).
 ZoneHeat SurvivorHeat(ZoneHeat victim, bool cold);
 
-// "C0", "C1C", "C1H", "C2".
+// Returns "C0", "C1C", "C1H" or "C2".
 std::string_view ZoneHeatName(ZoneHeat heat);
 
 }  // namespace isozone

@@ -44,7 +44,7 @@ class IsozoneCost {
     return bytes * (IsOfTree(c) ? Impatience(c) : std::clamp(mean_age_ / AgeOf(c), 1 / kMostByAge, kMostByAge));
   }
 
-  // The factor by which copying costs more than its bytes, because of the level in an LSM tree.
+  // Returns the factor by which copying costs more than its bytes, because of the level in an LSM tree.
   static double Impatience(const GcCandidate& c) {
     if (!IsOfTree(c) || c.data.heat != kNewDataHeat) return 1;  // in the second case it has survived before
     if (LevelOf(c) == 0) return 2;

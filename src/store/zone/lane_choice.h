@@ -57,11 +57,13 @@ struct LaneDecision {
   bool operator==(const LaneDecision&) const = default;
 };
 
-// `last`: index of the lane that was used last, if there is one. `may_widen`: the result of WidenGate::MayAsk.
+// Decides. `last` is the index of the lane that was used last, if there is one; `may_widen` is what WidenGate::MayAsk
+// returns.
 LaneDecision ChooseLane(std::span<const LaneView> lanes, size_t last, LaneWish wish, bool may_widen);
 
-// How many lanes a file may have of which `expected_bytes` will be written, `unit_bytes` to a lane at a time: one for
-// each four units, so that a small file does not take one unit in each of many zones. Of unknown size (0), `width`.
+// Returns how many lanes a file may have of which `expected_bytes` will be written, `unit_bytes` to a lane at a time:
+// one for each four units, so that a small file does not take one unit in each of many zones. It is `width` if the size
+// is unknown (0).
 constexpr uint32_t LanesOf(uint64_t expected_bytes, uint64_t unit_bytes, uint32_t width) {
   constexpr uint64_t kUnitsOfLane = 4;
   if (expected_bytes == 0) return width;
@@ -69,22 +71,22 @@ constexpr uint32_t LanesOf(uint64_t expected_bytes, uint64_t unit_bytes, uint32_
   return worth < width ? static_cast<uint32_t>(worth) : width;
 }
 
-// How much is read at once of a file that lies in so many zones, in bytes, by whoever reads it from front to back: a
-// stripe, within bounds.
+// Returns how many bytes are read at once by whoever reads a file in so many zones from front to back: a stripe, within
+// bounds.
 constexpr uint64_t ReadWindowOf(uint32_t zones, uint64_t unit_bytes) {
   return std::clamp<uint64_t>(zones * unit_bytes, 512 * kKiB, 4 * kMiB);
 }
 
 class WidenGate {
  public:
-  // `width`: how many lanes the file may have; at least 1.
+  // `width` is the number of lanes that the file may have; at least 1.
   explicit WidenGate(uint32_t width) : width_(width) {}
 
   uint32_t width() const { return width_; }
   bool MayAsk(size_t lanes) const { return lanes > 0 && lanes < width_ && writes_to_wait_ == 0; }
   void OnRefused() { writes_to_wait_ = width_; }
   void OnWrite() { writes_to_wait_ -= writes_to_wait_ > 0 ? 1 : 0; }
-  // A lane was opened or lost, or the file asks for zones of another kind.
+  // Must be called when a lane was opened or lost, or the file asks for zones of another kind.
   void OnChange() { writes_to_wait_ = 0; }
 
  private:

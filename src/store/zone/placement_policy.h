@@ -53,7 +53,7 @@ struct PlacementQuery {
   uint32_t turn = 0;                       // among equally good groups, the first from this one on is taken
 
   DataClass data_class() const { return {lifetime, level, heat}; }
-  // Whether an empty zone can be opened now.
+  // Returns whether an empty zone can be opened now.
   bool can_open() const { return token_available && empty_available; }
 };
 
@@ -74,14 +74,14 @@ class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
   virtual std::string_view name() const = 0;
-  // Whether files are written to several zones of different groups in parallel, and writers do not wait for the device.
-  // If not, a file is written to one zone at a time, and every write is waited for.
+  // Returns whether files are written to several zones of different groups in parallel, and writers do not wait for the
+  // device. If not, a file is written to one zone at a time, and every write is waited for.
   virtual bool parallel() const = 0;
-  // Whether the policy looks at cohorts and at the expected size of files (cohort.h). Isozone's own policy does. The
-  // baselines stand for systems that know neither, so they place data as if nothing had been said.
+  // Returns whether the policy looks at cohorts and at the expected size of files (cohort.h). Isozone's own policy
+  // does. The baselines stand for systems that know neither, so they place data as if nothing had been said.
   virtual bool heeds_cohorts() const { return false; }
-  // Returns the percentage of its capacity that a zone may leave unwritten which is finished only so that data need not
-  // go where it does not belong. That is lost until the reset, and many devices fill it with dummy bytes
+  // Returns the percentage of its capacity that may stay unwritten in a zone that is finished only so that data need
+  // not go where it does not belong. That part is lost until the reset, and many devices fill it with dummy bytes
   // (finish_padding). A zone that somebody waits for is made room for in any case. Below 100, logs rather take over
   // zones of other logs.
   virtual uint32_t most_lost_percent() const { return 100; }

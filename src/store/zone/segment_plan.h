@@ -36,7 +36,8 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-// The whole blocks that `range` touches. Reading it takes these, and so does a copy that keeps its offset in a block.
+// Returns the whole blocks that `range` touches. Reading it takes these, and so does a copy that keeps its offset in a
+// block.
 inline ByteRange InBlocks(ByteRange range, uint64_t block_size) {
   const uint64_t begin = RoundDown(range.offset, block_size);
   return {begin, RoundUp(range.end(), block_size) - begin};
@@ -49,12 +50,12 @@ struct SegmentRules {
   uint64_t request_size = 128 * kKiB;  // bytes of a read at most; whole blocks, more than 0
   uint32_t group_blocks = 16;          // valid blocks; 0: every segment is read in groups
   double cold_utilisation = 0.4;       // 0..1
-  // True: a group's read begins at its first valid block and ends with its last. The paper reads all of a group.
+  // Whether a group's read begins at its first valid block and ends with its last. The paper reads all of a group.
   bool trim_groups = false;
 };
 
-// How many segments a collector reads together that has `memory` bytes for two windows and their copies; at least 1.
-// More victims in a batch are not read any faster.
+// Returns how many segments a collector reads together that has `memory` bytes for two windows and their copies; at
+// least 1. More victims in a batch are not read any faster.
 inline size_t SegmentsOfWindow(uint64_t memory, const SegmentRules& rules) {
   return std::max<size_t>(1, memory / (4 * rules.segment_size));
 }
@@ -65,19 +66,19 @@ struct SegmentPlan {
   uint64_t valid_blocks = 0;
   bool cold = false;
   bool grouped = false;
-  std::vector<ByteRange> reads = {};  // rising, apart, in whole blocks
+  std::vector<ByteRange> reads = {};  // rising, without overlap, in whole blocks
   std::vector<ByteRange> valid = {};  // the given ranges in this segment, which `reads` covers
 };
 
-// The reads of Basic_ZGC. `valid` must be in rising order, without overlaps and without empty ranges.
+// Returns the reads of Basic_ZGC. `valid` must be in rising order, without overlaps and without empty ranges.
 std::vector<ByteRange> PlanRuns(std::span<const ByteRange> valid, const SegmentRules& rules);
 
-// The segments that hold valid data, in rising order. `valid` as above, and below `written`: the bytes from the start
-// of the zone to its write pointer, whole blocks. No read goes beyond that.
+// Returns the segments that hold valid data, in rising order. `valid` is as for PlanRuns, and lies below `written`: the
+// bytes from the start of the zone to its write pointer, whole blocks. No read goes beyond that.
 std::vector<SegmentPlan> PlanSegments(std::span<const ByteRange> valid, uint64_t written, const SegmentRules& rules);
 
-// The ranges of a bitmap that has a bit for each block of `block_size` bytes, from bit 0 of the first word on. Adjacent
-// blocks are joined.
+// Returns the ranges of a bitmap that has a bit for each block of `block_size` bytes, from bit 0 of the first word on.
+// Adjacent blocks are joined.
 std::vector<ByteRange> RangesOf(std::span<const uint64_t> bitmap, uint64_t block_size);
 
 }  // namespace isozone

@@ -45,7 +45,7 @@ struct ZoneRecord {
   ZonePhase phase = ZonePhase::kEmpty;
   ZoneUse use = ZoneUse::kFree;
   DataClass data;                             // of the first file written to it
-  Cohort cohort = {};                         // that of the first file written to it
+  Cohort cohort = {};                         // of the first file written to it
   ZoneWriter writer = ZoneWriter::kNone;      // who leased it last
   bool has_data = false;                      // of logs: data lives in it, too, which was part of a log
   bool sealed = false;                        // its cohort is sealed: it is written only if there is no other zone
@@ -59,37 +59,38 @@ struct ZoneRecord {
   ZonePhase before_reset = ZonePhase::kFull;  // of a resetting zone: its phase before
   uint64_t live = 0;                          // bytes of file data
   uint64_t write_pointer = 0;                 // bytes from the start of the zone
-  uint64_t written_at = 0;                    // its last write: bytes of all zones up to it. 0: none since the mount
+  uint64_t written_at = 0;                    // bytes of all zones up to its last write; 0: none since the mount
   uint64_t capacity = 0;                      // bytes
   std::optional<uint64_t> finished_at = {};   // of a finished zone: the write pointer before the finish
 
   // --- Questions ---
-  // Whether data of cohort `id` (0: of no cohort) must go elsewhere as long as there is another zone.
+  // Returns whether data of cohort `id` (0: of no cohort) must go elsewhere as long as there is another zone.
   bool kept_from(uint64_t id) const { return live > 0 && (sealed || (cohort.own_zones && cohort.id != id)); }
   uint64_t room() const { return capacity - write_pointer; }
   bool dead() const;
-  // Whether it is partly written, and may be written further.
+  // Returns whether the zone is partly written, and may be written further.
   bool reusable() const;
 
-  // --- Changes. Each states the phases in which it may be called; others are errors of the caller (assert). ---
-  // Empty or idle. An empty zone takes `new_use`, `new_data` and `new_cohort`. An idle zone keeps its own, but if it is
-  // dead only its use.
+  // --- Changes. Each begins with the phases in which it may be called; others are errors of the caller (assert). ---
+  // Empty or idle: a writer leases the zone. An empty one takes `new_use`, `new_data` and `new_cohort`. An idle one
+  // keeps its own, but if it is dead only its use.
   void Lease(ZoneUse new_use, DataClass new_data, Cohort new_cohort = {});
-  // Leased: `bytes` were written at the write pointer. At most its room.
+  // Leased: `bytes`, at most its room, were written at the write pointer.
   void Advance(uint64_t bytes);
   // Leased: becomes full, idle, or, if nothing was written, empty.
   void EndLease();
-  // Idle or failed.
+  // Idle or failed: a finish begins.
   void BeginFinish();
-  // Finishing.
+  // Finishing: the zone is full.
   void EndFinish();
-  // Dead.
+  // Dead: a reset begins.
   void BeginReset();
-  // Resetting. A zone that is reserved for metadata stays so.
+  // Resetting: the zone is empty. One that is reserved for metadata stays so.
   void EndReset();
   // Finishing or resetting: the command was submitted to the device.
   void Submit();
-  // The command was not submitted. A finishing zone is idle again; a resetting one is what it was.
+  // Finishing or resetting: the command was not submitted. A finishing zone is idle again; a resetting one is what it
+  // was.
   void Cancel();
   // Any phase: a write or finish failed. `pointer` is that of the device.
   void Fail(uint64_t pointer);
@@ -98,12 +99,12 @@ struct ZoneRecord {
   void AddLive(uint64_t bytes);
   // Removes live bytes, at most those that live in the zone.
   void RemoveLive(uint64_t bytes);
-  // Any phase. Only metadata is written to the zone from now on.
+  // Any phase: only metadata is written to the zone from now on.
   void KeepForMetadata();
-  // Empty. A copy of the metadata will be written to the zone, until it is released.
+  // Empty: a copy of the metadata will be written to the zone, until it is released.
   void SetAside();
-  // The content of the zone, which belongs to no file, is durably not needed any more. The zone becomes dead (or empty,
-  // if nothing was written) as soon as it is not leased.
+  // Any phase: the content of the zone, which belongs to no file, is durably not needed any more. The zone becomes dead
+  // (or empty, if nothing was written) as soon as it is not leased.
   void Release();
 
  private:

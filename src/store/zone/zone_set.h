@@ -55,7 +55,7 @@ class ZoneSet {
     }
   }
 
-  // In order.
+  // Returns all zones in order.
   std::vector<ZoneId> All() const {
     std::vector<ZoneId> zones;
     zones.reserve(size_);
@@ -65,7 +65,7 @@ class ZoneSet {
 
   std::optional<ZoneId> First() const { return FirstFrom(ZoneId(0)); }
 
-  // The lowest zone that is not below `zone`.
+  // Returns the lowest zone that is not below `zone`.
   std::optional<ZoneId> FirstFrom(ZoneId zone) const {
     size_t index = zone.value();
     for (size_t level = 0; level < levels_.size(); ++level) {
@@ -78,7 +78,7 @@ class ZoneSet {
   }
 
  private:
-  // The lowest zone below bit `index` of `level`.
+  // Returns the lowest zone below bit `index` of `level`.
   ZoneId Lowest(size_t level, size_t index) const {
     while (level-- > 0) index = index * 64 + static_cast<size_t>(std::countr_zero(levels_[level][index]));
     return ZoneId(static_cast<uint32_t>(index));

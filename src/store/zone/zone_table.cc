@@ -135,7 +135,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   add(totals_.dead_in_idle, dead_idle ? zone.write_pointer : 0);
   const bool usable = !offline && zone.phase != ZonePhase::kRetired;
   add(totals_.kept, zone.kept && usable ? 1U : 0U);
-  add(totals_.lent, !zone.kept && zone.use == ZoneUse::kMetadata && usable && !zone.released ? 1U : 0U);
+  add(totals_.held_elsewhere, !zone.kept && zone.use == ZoneUse::kMetadata && usable && !zone.released ? 1U : 0U);
   if (offline) return;
   add(totals_.capacity, zone.capacity);
   if (zone.use == ZoneUse::kMetadata) {

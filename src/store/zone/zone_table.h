@@ -38,25 +38,25 @@ namespace isozone {
 
 // Sums over all zones, in bytes and zones.
 struct ZoneTotals {
-  uint64_t capacity = 0;      // of all zones that are not offline
-  uint64_t live = 0;          // bytes of files
-  uint64_t dead = 0;          // bytes written for files and no longer needed
-  uint64_t pinned = 0;        // bytes of `dead` in the pinned zones
-  uint64_t metadata = 0;      // capacity of the zones that hold metadata
-  uint64_t free = 0;          // capacity of the empty zones, and room in leased and idle zones of files
-  uint64_t free_in_logs = 0;  // of `free`, room in zones that only logs write until they are reset
-  uint32_t full = 0;          // zones
-  uint32_t resetting = 0;     // zones
-  uint32_t being_reset = 0;   // zones: of those resetting, the ones submitted to the device
-  uint32_t finishing = 0;     // zones
-  uint32_t unusable = 0;      // zones: retired, offline
-  uint32_t at_device = 0;     // zones: of those resetting or finishing, the ones submitted to the device
-  uint32_t released = 0;      // zones: dead and released
-  uint32_t dead_asked = 0;    // zones: dead, with a reset asked for
-  uint32_t dead_idle = 0;     // zones: dead, but in the idle index
-  uint64_t dead_in_idle = 0;  // bytes of `dead` in these zones
-  uint32_t kept = 0;          // zones that are reserved for metadata and can be written, perhaps after a reset
-  uint32_t lent = 0;          // other zones that hold metadata which is still needed
+  uint64_t capacity = 0;        // of all zones that are not offline
+  uint64_t live = 0;            // bytes of files
+  uint64_t dead = 0;            // bytes written for files and no longer needed
+  uint64_t pinned = 0;          // bytes of `dead` in the pinned zones
+  uint64_t metadata = 0;        // capacity of the zones that hold metadata
+  uint64_t free = 0;            // capacity of the empty zones, and room in leased and idle zones of files
+  uint64_t free_in_logs = 0;    // the part of `free` in zones that only logs write until they are reset
+  uint32_t full = 0;            // zones
+  uint32_t resetting = 0;       // zones
+  uint32_t being_reset = 0;     // zones: of those resetting, the ones submitted to the device
+  uint32_t finishing = 0;       // zones
+  uint32_t unusable = 0;        // zones: retired, offline
+  uint32_t at_device = 0;       // zones: of those resetting or finishing, the ones submitted to the device
+  uint32_t released = 0;        // zones: dead and released
+  uint32_t dead_asked = 0;      // zones: dead, with a reset asked for
+  uint32_t dead_idle = 0;       // zones: dead, but in the idle index
+  uint64_t dead_in_idle = 0;    // bytes of `dead` in these zones
+  uint32_t kept = 0;            // zones that are reserved for metadata and can be written, perhaps after a reset
+  uint32_t held_elsewhere = 0;  // other zones that hold metadata which is still needed
   bool operator==(const ZoneTotals&) const = default;
 };
 
@@ -73,7 +73,7 @@ class ZoneTable {
   uint32_t size() const { return static_cast<uint32_t>(zones_.size()); }
   const ZoneRecord& at(ZoneId zone) const { return zones_[zone.value()]; }
 
-  // One change of one zone, which is in no index as long as this lives.
+  // One change of one zone, which is in no index as long as this object lives.
   class Change {
    public:
     Change(const Change&) = delete;
@@ -90,7 +90,7 @@ class ZoneTable {
     ZoneTable& table_;
     const ZoneId zone_;
   };
-  // For the one change that is called on it: Edit(zone)->EndLease().
+  // Begins a change, for the one call that makes it: Edit(zone)->EndLease().
   Change Edit(ZoneId zone) { return Change(*this, zone); }
 
   // Tells `watch` every zone as it is now, and from now on as it is after each change.
@@ -101,19 +101,19 @@ class ZoneTable {
   const ZoneSet& empty() const { return empty_; }
   const ZoneSet& dead() const { return dead_; }
   const ZoneSet& pinned() const { return pinned_; }
-  // The fullest idle zone of this use, lifetime and heat with at least `min_room` bytes.
+  // Returns the fullest idle zone of this use, lifetime and heat with at least `min_room` bytes.
   std::optional<ZoneId> IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room,
                                      ZoneHeat heat = kNewDataHeat) const;
-  // The idle zones of this use, lifetime and heat, the fullest first.
+  // Returns the idle zones of this use, lifetime and heat, the fullest first.
   const IdleByRoom& Idle(ZoneUse use, Lifetime lifetime, ZoneHeat heat = kNewDataHeat) const {
     return idle(use)[IdleIndex(lifetime, heat)];
   }
-  // The lowest empty zone of a group.
+  // Returns the lowest empty zone of a group.
   std::optional<ZoneId> EmptyIn(uint32_t group) const;
-  // The idle zone of this use with the least room in which something lives or is pinned, except `but_for`.
+  // Returns the idle zone of this use with the least room in which something is live or pinned, except `but_for`.
   std::optional<ZoneId> FullestIdle(ZoneUse use, std::optional<ZoneId> but_for = {}) const;
   const ZoneTotals& totals() const { return totals_; }
-  // Zones that a cohort has begun, and in which something lives; of cohort 0, none.
+  // Returns how many zones a cohort has begun in which something is live; of cohort 0, none.
   uint32_t OfCohort(uint64_t cohort) const;
 
  private:
@@ -138,7 +138,7 @@ class ZoneTable {
   IdleByClass idle_log_;
   ZoneTotals totals_;
   Watch watch_;                                             // empty: nobody watches
-  std::unordered_map<uint64_t, uint32_t> zones_of_cohort_;  // those that are not 0
+  std::unordered_map<uint64_t, uint32_t> zones_of_cohort_;  // by cohort that is not 0
 };
 
 }  // namespace isozone

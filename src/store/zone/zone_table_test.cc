@@ -216,7 +216,7 @@ class NaiveView {
       }
       const bool usable = z.phase != ZonePhase::kRetired && z.phase != ZonePhase::kOffline;
       sum.kept += z.kept && usable;
-      sum.lent += !z.kept && z.use == ZoneUse::kMetadata && usable && !z.released;
+      sum.held_elsewhere += !z.kept && z.use == ZoneUse::kMetadata && usable && !z.released;
       if (z.phase == ZonePhase::kOffline) continue;
       sum.capacity += z.capacity;
       if (z.use == ZoneUse::kMetadata) {

@@ -1,4 +1,5 @@
-// ActiveBudget: who may have how many of the few zones that a device allows to be active (or open) at a time.
+// ActiveBudget: shares the few zones that a device allows to be active (or open) at a time among the classes of
+// writers.
 //
 // A class may take a token while it holds fewer than its reserve, or while something is left of what no reserve covers
 // (the rest). So a class can borrow from the rest, never from another's reserve:
@@ -31,7 +32,7 @@ class ActiveBudget {
 
   static constexpr uint32_t ReserveOf(BudgetClass c) { return kReserve[static_cast<size_t>(c)]; }
 
-  // One zone's share of the budget; goes back when it is destroyed. Move-only.
+  // One zone's share of the budget. Its destructor gives it back. Move-only.
   class Token {
    public:
     Token(Token&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)), class_(other.class_) {}
@@ -53,25 +54,25 @@ class ActiveBudget {
     BudgetClass class_;
   };
 
-  // `limit`: of the device; 0: none. At least kReserveTotal otherwise.
+  // `limit` is that of the device, at least kReserveTotal; 0: none.
   explicit ActiveBudget(uint32_t limit);
   ActiveBudget(const ActiveBudget&) = delete;
   ActiveBudget& operator=(const ActiveBudget&) = delete;
 
-  // Empty where the class may have no more now.
+  // Takes a token; empty if the class may have no more now.
   std::optional<Token> TryTake(BudgetClass c);
-  // For a zone that is active already.
+  // Returns a token for a zone that is active already, even beyond the limit.
   Token Adopt(BudgetClass c) { return {*this, c}; }
 
-  // How many tokens the class could take now.
+  // Returns how many tokens the class could take now.
   uint32_t Available(BudgetClass c) const;
-  // True where the class holds more than its reserve: what it gives back, others can take.
+  // Returns whether the class holds more than its reserve, so that others can take what it gives back.
   bool Borrows(BudgetClass c) const { return used(c) > ReserveOf(c); }
-  // So many of the limit are somebody else's now: nobody gets them.
+  // Withholds so many tokens of the limit, which are somebody else's now.
   void Withhold(uint32_t tokens) { withheld_ = tokens; }
   uint32_t withheld() const { return static_cast<uint32_t>(withheld_); }
 
-  // By how much adopted or withheld tokens cut into reserves.
+  // Returns by how much adopted or withheld tokens cut into reserves.
   uint32_t Overcommitted() const;
   uint32_t used(BudgetClass c) const { return used_[static_cast<size_t>(c)]; }
   uint32_t used() const;

@@ -15,37 +15,37 @@ namespace isozone {
 
 class CollectorRounds {
  public:
-  // Since when somebody waits.
+  // The round since which somebody waits.
   class Since {
     friend class CollectorRounds;
     static constexpr uint64_t kNever = UINT64_MAX;
     uint64_t round_ = kNever;
   };
 
-  // Only a collector that is attached is waited for.
+  // Says whether there is a collector. Only an attached one is waited for.
   void Attach(bool attached) { attached_ = attached; }
   bool attached() const { return attached_; }
   void Begin() { ++round_; }
-  // Of the round begun last.
+  // Ends the round that was begun last.
   void End(bool gained) {
     if (!gained) hopeless_ = round_;
   }
 
-  // To be asked before each wait; `since` begins with the first one.
+  // Returns whether waiting makes sense. To be asked before each wait; `since` is set by the first one.
   bool MayHelp(Since& since) const {
     if (since.round_ == Since::kNever) since.round_ = round_;
     return attached_ && hopeless_ <= since.round_;
   }
 
-  // Brackets the wait of somebody.
+  // Bracket the wait of somebody.
   void BeginWait() { ++waiting_; }
   void EndWait() { --waiting_; }
   bool wanted() const { return waiting_ > 0; }
 
  private:
   bool attached_ = false;
-  uint64_t round_ = 0;     // begun last
-  uint64_t hopeless_ = 0;  // the last one that gained nothing
+  uint64_t round_ = 0;     // number of the round that was begun last
+  uint64_t hopeless_ = 0;  // number of the last round that gained nothing
   uint32_t waiting_ = 0;
 };
 

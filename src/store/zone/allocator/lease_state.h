@@ -20,7 +20,7 @@ namespace isozone {
 
 class LeaseState {
  public:
-  // False: the lease has ended.
+  // Begins a write. Returns false if the lease has ended.
   bool BeginWrite() {
     State found = State::kIdle;
     const bool begun = state_.compare_exchange_strong(found, State::kWriting);
@@ -31,7 +31,7 @@ class LeaseState {
     assert(writing());
     state_.store(State::kIdle);
   }
-  // False: the holder is writing, and the lease goes on.
+  // Ends an idle lease. Returns false if the holder is writing, and the lease goes on.
   [[nodiscard]] bool EndIfIdle() {
     State found = State::kIdle;
     return state_.compare_exchange_strong(found, State::kEnded);

@@ -28,19 +28,19 @@ class WritePace {
   static constexpr double kMostLogged = 1024.0 * kMiB;             // bytes
   static constexpr int64_t kLongestWaitNs = 100 * kMillisecondNs;  // then a write goes on unpaid
 
-  // 0: writing costs nothing.
+  // Sets the percentage of free space below which writing costs something; 0: never.
   void SetBelow(double percent) { below_ = percent; }
-  // Of a byte, with so much free.
+  // Returns the price of a byte with so much free.
   double PriceAt(double free_percent) const {
     if (free_percent >= below_) return 0;
     const double missing = std::min(1.0, (below_ - free_percent) / std::max(1.0, below_ - kNothing));
     return kDearest * missing * missing;
   }
 
-  // So many bytes were written to make space.
+  // Notes that so many bytes were written to make space.
   void Earn(uint64_t bytes) { credit_ = std::min(credit_ + static_cast<double>(bytes), kMostCredit); }
-  // For so many bytes, with so much free. False: there is not enough credit. One that costs more than can be saved up
-  // costs all of that.
+  // Pays for so many bytes, with so much free. Returns false if there is not enough credit. A write that costs more
+  // than can be saved up costs all that can be.
   bool Pay(uint64_t bytes, double free_percent) {
     const double price = std::min(static_cast<double>(bytes) * PriceAt(free_percent), kMostCredit);
     if (price > credit_) return false;
@@ -49,7 +49,7 @@ class WritePace {
   }
 
   void NoteLogged(uint64_t bytes) { logged_ = std::min(logged_ + static_cast<double>(bytes), kMostLogged); }
-  // Of so many bytes that are flushed, those that no log has had.
+  // Returns how many of so many bytes that are flushed no log has had.
   uint64_t TakeUnlogged(uint64_t bytes) {
     const double unlogged = std::max(0.0, static_cast<double>(bytes) - logged_);
     logged_ -= static_cast<double>(bytes) - unlogged;

@@ -1,5 +1,5 @@
-// ZoneAllocator: who may write which zone, and what is done so that there is one. It decides, and does nothing else: no
-// I/O, no clock, no lock. The file system executes its answers on a device in real time (store/space/zone_pool.h), a
+// ZoneAllocator: decides who may write which zone, and what is done so that there is one. It does nothing else: no I/O,
+// no clock, no lock. The file system executes its answers on a device in real time (store/space/zone_pool.h), a
 // simulator may in virtual time, and a test in none.
 //
 //   Ask    "granted" | "execute these commands" | "this lease was revoked" | "ask for a checkpoint" | "wake the
@@ -67,12 +67,12 @@ class ZoneAllocator {
  public:
   static constexpr int64_t kNever = INT64_MAX;
   // How long after a passing error the metadata is made durable again, and how often somebody who waits for space looks
-  // on.
+  // again.
   static constexpr int64_t kDurablePauseNs = 100 * kMillisecondNs;
   static constexpr uint64_t kDurableTries = 3;
-  // How long active zones that others hold are left out of account after the device has refused one.
+  // How long the active zones that others hold are taken into account after the device has refused one.
   static constexpr int64_t kOthersNs = kSecondNs;
-  // How long somebody who waits for space waits for readers that pin some, at most.
+  // How long, at most, somebody who waits for space waits for readers that pin some.
   static constexpr int64_t kReadersNs = kSecondNs;
 
   // One request for a zone, which is asked until a zone is granted or nothing can help. Its writer counts as waiting
@@ -84,7 +84,7 @@ class ZoneAllocator {
     enum class Purpose : uint8_t {
       kFiles,
       kBegin,     // a copy of the metadata begins in it
-      kSetAside,  // a copy goes on in it, later: it is not active yet
+      kSetAside,  // a copy goes on in it later: it is not active yet
       kReopen,    // it is of metadata, idle or reserved, and is written on
       kRoom,      // no zone is wanted: so many bytes are to be free for data
     };
@@ -142,8 +142,8 @@ class ZoneAllocator {
       kRevoked,     // a lease was taken away, so that others may go on: tell them
       kCheckpoint,  // ask for a checkpoint, or whether it has ended; wait a moment while it has not
       kCollector,   // wake the collector, and wait for a change
-      kWait,        // for a change, until `until_ns` at the latest
-      kNothing,     // can help: give up, for `lack`
+      kWait,        // wait for a change, until `until_ns` at the latest
+      kNothing,     // nothing can help: give up, for `lack`
     };
     Action action = Action::kNothing;
     ZoneGrant grant = {};
@@ -155,9 +155,9 @@ class ZoneAllocator {
   // What the background thread is to do next.
   struct Work {
     bool count_others = false;             // look how many zones the device calls active, and NoteOthers
-    std::vector<ZoneId> ask_readers = {};  // whether they still pin these zones: ZoneUpkeep::NotePinned
+    std::vector<ZoneId> ask_readers = {};  // ask whether readers still pin these zones: ZoneUpkeep::NotePinned
     std::vector<ZoneCommands> commands = {};
-    // Where nothing of these is to be done: when to look again, unless something changes before.
+    // If there is nothing to do: when to look again, unless something changes before.
     int64_t until_ns = kNever;
     bool is_over = false;  // stopping, and nothing is under way
   };
@@ -237,7 +237,7 @@ class ZoneAllocator {
   bool HelpIsComing(Inquiry& inquiry, Lack lack) const;
   bool ResetIsComing(Inquiry& inquiry) const;
   bool DurableMaySucceed(Inquiry& inquiry) const;
-  // Takes the lease of `c` away that is idle for longest, of those of which `wanted` is true. Returns its zone.
+  // Takes away the lease of `c` that is idle for longest, of those of which `wanted` is true. Returns its zone.
   template <typename Wanted>
   std::optional<ZoneId> RevokeLongestIdle(BudgetClass c, Wanted wanted);
 

@@ -23,19 +23,19 @@ class ZoneChoice {
 
   PlacementQuery QueryFor(const ZoneRequest& request) const;
   Placement Place(const PlacementQuery& query) const;
-  // One more zone for a file that has some: of another group, and only where zones are left for others, empty and
-  // active ones: what fills up is striped less. None: there is no such zone now.
+  // Returns one more zone for a file that has some, of another group. Returns none if that would leave no empty or
+  // active zones for others: so on a device that fills up, files are striped less.
   std::optional<ZoneId> Wider(const ZoneRequest& request) const;
-  // For the collector: only a zone that is partly written, and in which something lives.
+  // Returns a zone for the collector that is partly written, and in which something is live.
   std::optional<ZoneId> Confined(const ZoneRequest& request) const;
 
-  // The room in partly written zones that no writer holds: in those that `cohort` has begun and that are not sealed,
-  // or, if it is 0, in those of class `data` that are not kept from it. Takes time by the number of partly written
-  // zones.
+  // Returns the room in partly written zones that no writer holds: in those that `cohort` has begun and that are not
+  // sealed, or, if it is 0, in those of class `data` that are not kept from it. Takes time by the number of partly
+  // written zones.
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
 
-  // For a copy of the metadata: to begin in, or to go on in. None: there is none now; to begin in, a better one may be
-  // about to be reset.
+  // Return a zone for a copy of the metadata to begin in, or to go on in. None if there is none now; to begin in, a
+  // better one may be about to be reset.
   std::optional<ZoneId> ToBegin(std::span<const ZoneId> apart_from) const;
   std::optional<ZoneId> ToGoOn(std::span<const ZoneId> apart_from) const;
 

@@ -147,7 +147,7 @@ void ZoneLedger::Adopt(ZoneId zone, ZoneUse use) {
 }
 
 uint32_t ZoneLedger::EmptyForMetadata() const {
-  return Shortage(metadata_reserve, table.totals().kept + table.totals().lent);
+  return Shortage(metadata_reserve, table.totals().kept + table.totals().held_elsewhere);
 }
 
 uint32_t ZoneLedger::EmptyKept(BudgetClass c) const { return EmptyKeptFrom(c, EmptyForMetadata()); }

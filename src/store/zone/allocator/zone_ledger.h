@@ -119,11 +119,11 @@ struct ZoneLedger {
   uint64_t Free() const;
   uint64_t FreeForData() const;
   bool HasEmpty(BudgetClass c) const { return table.empty().size() > EmptyKept(c); }
-  // Whether there are empty zones beyond those that are reserved, and beyond a part for those who come later.
+  // Returns whether there are empty zones beyond those that are reserved, and beyond a part for those who come later.
   bool HasSpareZones() const;
-  // Whether data can take an active (or open) zone and leave some for others.
+  // Returns whether data can take an active (or open) zone and leave some for others.
   bool HasSpareTokens(const ActiveBudget& budget) const;
-  // Whether `zone` is one of the first, in which copies of the metadata begin if they can.
+  // Returns whether `zone` is one of the first, in which copies of the metadata begin if they can.
   bool IsHome(ZoneId zone) const;
 
   const AllocatorOptions options;
@@ -138,13 +138,13 @@ struct ZoneLedger {
   bool data_token_wanted = false;  // data went where it does not belong, for want of one
   uint32_t metadata_reserve = 0;   // zones in all
   uint32_t space_makers = 0;       // zones leased, or waited for, to make space
-  uint32_t collecting = 0;         // of these: the collector's
+  uint32_t collecting = 0;         // the collector's zones among these
   CollectorRounds rounds;
   Durability durability;
   int64_t readers_asked_at_ns = 0;  // when readers are asked next whether they still pin what they pinned
   bool readers_in_the_way = false;  // somebody lacks the space that they pin
   uint64_t bytes_written = 0;       // to all zones since the mount, metadata excepted
-  bool reset_at_once = true;        // dead zones, as soon as they are dead
+  bool reset_at_once = true;        // dead zones are reset as soon as they are dead
   bool started = false;             // somebody executes what is due
   bool stopping = false;
   AllocatorStats stats;

@@ -20,17 +20,17 @@ struct ZoneRequest {
   Lifetime lifetime = Lifetime::kNotSet;
   uint64_t min_room = 0;                        // bytes that must still fit; at least one block
   bool urgent = false;                          // a flush: kept apart from what is not (logs are urgent by themselves)
-  std::span<const uint32_t> taken_groups = {};  // to widen: in which the file has zones already
+  std::span<const uint32_t> taken_groups = {};  // to widen: groups in which the file has zones already
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
   uint64_t expected_size = 0;  // bytes that are to go into the zone, as far as is known; 0: unknown
   Cohort cohort = {};
   bool compaction = false;  // makes space sooner or later, so that users may have to wait for it
-  bool gc = false;          // the collector's: out of its reserve, and it never waits for itself
+  bool gc = false;          // it is the collector's: comes out of its reserve, and never waits for itself
   bool confined = false;    // with gc: only a zone that is partly written and not dead, or none; it does not wait
 
   DataClass data_class() const { return {lifetime, level, heat}; }
-  // What it writes gives back more than it takes, in the end.
+  // Returns whether what it writes gives back more than it takes, in the end.
   bool makes_space() const { return compaction || gc; }
 };
 
@@ -49,10 +49,10 @@ enum class Lack : uint8_t {
   kSpace,       // a zone has to be reset
 };
 
-// By how much `wanted` exceeds `have`.
+// Returns by how much `wanted` exceeds `have`.
 constexpr uint32_t Shortage(uint32_t wanted, uint32_t have) { return wanted > have ? wanted - have : 0; }
 
-// Whose reserves a zone of this use is held out of.
+// Returns the class from whose reserve a zone of this use is held.
 constexpr BudgetClass BudgetClassOf(ZoneUse use) {
   if (use == ZoneUse::kLog) return BudgetClass::kLog;
   return use == ZoneUse::kMetadata ? BudgetClass::kMetadata : BudgetClass::kData;
@@ -60,7 +60,7 @@ constexpr BudgetClass BudgetClassOf(ZoneUse use) {
 constexpr BudgetClass BudgetClassOf(const ZoneRequest& request) {
   return request.gc ? BudgetClass::kGc : BudgetClassOf(request.use);
 }
-// Who a zone is leased to.
+// Returns who a zone is leased to.
 constexpr ZoneWriter WriterOf(const ZoneRequest& request) {
   if (request.gc) return ZoneWriter::kGc;
   if (request.use == ZoneUse::kLog) return ZoneWriter::kLog;

@@ -15,18 +15,21 @@ namespace isozone {
 
 inline constexpr uint32_t kMetadataCopiesMax = 2;
 
-// Zones from 0 on in which copies begin by preference: one for each, and one for the next one that is written.
+// Returns the number of zones, from 0 on, in which copies begin by preference: one for each, and one for the next one
+// that is written.
 constexpr uint32_t HomeZones(uint32_t copies) { return copies + 1; }
 inline constexpr uint32_t kHomeZonesMax = HomeZones(kMetadataCopiesMax);
 
-// Empty zones that are reserved.
+// Numbers of empty zones that are reserved.
 inline constexpr uint32_t kEmptyForGc = 1;
 inline constexpr uint32_t kEmptyForLogs = 1;
 
-// So many must be empty, and one more, for `c` to get one, where `for_metadata` are reserved for metadata.
+// Returns how many empty zones `c` may not have; it gets one if more are empty. `for_metadata` are reserved for
+// metadata.
 uint32_t EmptyKeptFrom(BudgetClass c, uint32_t for_metadata);
 
-// What an Isozone file system needs of a device, in words for people; OK or kInvalidArgument.
+// Checks that a device has what an Isozone file system needs. kInvalidArgument says in words for people what is
+// missing.
 Status CheckDeviceFits(const DeviceGeometry& geometry);
 
 }  // namespace isozone

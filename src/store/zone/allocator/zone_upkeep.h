@@ -38,11 +38,12 @@
 
 namespace isozone {
 
-// Commands that the device is to be given.
+// Commands for the device.
 struct ZoneCommands {
   DeviceOp op = DeviceOp::kReset;  // or kFinish
   std::vector<ZoneId> zones = {};
-  // The metadata is to be made durable first; then they are confirmed or cancelled. Else they are confirmed already.
+  // Whether the metadata must be made durable first, and the commands then be confirmed or cancelled. Otherwise they
+  // are confirmed already.
   bool after_durable = false;
 };
 
@@ -57,11 +58,11 @@ enum class Finishes : uint8_t {
 class ZoneUpkeep {
  public:
   static constexpr uint32_t kMostResets = 32;
-  // How often a zone whose write failed is to be finished.
+  // How often it is tried to finish a zone whose write failed.
   static constexpr uint32_t kFinishTries = 3;
   static constexpr int64_t kReadersPauseNs = 100 * kMillisecondNs;
 
-  // `policy`: see above. `ledger` must outlive it.
+  // `policy` says whether dead zones are reused, and most_lost_percent. `ledger` must outlive this.
   ZoneUpkeep(ZoneLedger& ledger, const PlacementPolicy& policy)
       : ledger_(ledger), reuses_dead_(policy.parallel()), most_lost_percent_(policy.most_lost_percent()) {}
 
@@ -69,37 +70,39 @@ class ZoneUpkeep {
   std::optional<ZoneCommands> ResetReleased();
   std::optional<ZoneCommands> ResetDead(int64_t now_ns);
   std::vector<ZoneCommands> Finish(Finishes which);
-  // One of these would do something, or commands are under way.
+  // Returns whether one of these would do something, or commands are under way.
   bool IsDue(int64_t now_ns) const;
-  // Something waits for nothing but that the metadata can be made durable again.
+  // Returns whether something waits for nothing but that the metadata can be made durable again.
   bool WaitsForDurability() const;
 
   // --- Asking for resets, whatever reset_at_once says ---
   void AskForDead();
-  // Of the zones that are active.
+  // Asks for the resets of dead zones that are active.
   void AskForDeadActive();
 
   // --- What is to be expected ---
-  // An idle, active zone that is sealed: the first to be finished.
+  // Returns an idle, active zone that is sealed: the first to be finished.
   std::optional<ZoneId> SealedActive() const;
-  // A dead zone is to be reset, as soon as the metadata is durable.
+  // Returns whether a dead zone is to be reset, as soon as the metadata is durable.
   bool ResetIsWanted() const;
   bool IsToBeReset(ZoneId zone) const;
-  // Active zones that go with the reset of what is dead.
+  // Returns how many active zones become inactive by the reset of what is dead.
   uint32_t TokensToCome() const;
-  // A finish is under way, or due.
+  // Returns whether a finish is under way, or due.
   bool FinishIsComing(Finishes which) const;
 
   // --- Answers of the executor ---
-  // Commands that wait for the metadata: it is durable; or it is not, and they are not given.
+  // Are called for commands that wait for the metadata: Confirm if it is durable, Cancel if it is not, and they are not
+  // given to the device.
   void Confirm(const ZoneCommands& commands);
   void Cancel(const ZoneCommands& commands);
-  // Readers were asked about the zones `asked`, which are pinned or about to be reset, and pin `pinned` of them, in
-  // order. A reset that was begun is cancelled. Ends ZoneLedger::readers_in_the_way.
+  // Notes that readers were asked about the zones `asked`, which are pinned or about to be reset, and pin `pinned` of
+  // them, in order. Cancels the resets of these. Ends ZoneLedger::readers_in_the_way.
   void NotePinned(std::span<const ZoneId> asked, std::span<const ZoneId> pinned, int64_t now_ns);
   void NoteReset(ZoneId zone);
   void NoteFinish(ZoneId zone);
-  // The command, or a write, failed; `found`: what the device says of the zone then, none where it does not answer.
+  // Notes that the command, or a write, failed. `found` is what the device says of the zone then; none if it does not
+  // answer.
   void NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneDescriptor>& found);
 
  private:
@@ -109,16 +112,16 @@ class ZoneUpkeep {
   enum class Wishes : uint8_t { kIgnore, kCount };
   uint32_t TokensWanted(BudgetClass c, Wishes wishes) const;
   bool IsShort(BudgetClass c) const;
-  // How many finishes should be under way.
+  // Returns how many finishes should be under way.
   uint32_t FinishesWanted(Finishes which, Wishes wishes) const;
   uint32_t FinishesUnderWay(Finishes which) const;
-  // Nobody waits but writers of data, and no token is missing.
+  // Returns whether nobody waits but writers of data, and no token is missing.
   bool OnlyDataWaits() const;
-  // Finishing this idle zone would lose more of it than what it is good for.
+  // Returns whether the finish of this idle zone would lose more of it than it is good for.
   bool LosesTooMuch(ZoneId zone, Finishes which) const;
   std::optional<ZoneId> NextFinish(Finishes which) const;
   std::optional<ZoneId> NextFailedFinish(Finishes which) const;
-  // An active zone of data, in which nothing lives, and nothing is under way.
+  // Returns an active zone of data in which nothing is live and nothing is under way.
   std::optional<ZoneId> DeadActive() const;
   template <typename Wanted>
   std::vector<ZoneId> BeginResets(uint32_t most, Wanted wanted);

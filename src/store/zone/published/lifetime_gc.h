@@ -40,7 +40,7 @@ class LifetimeGc : public GcScheme {
 
  private:
   static constexpr int kQueues = 4;  // L_max
-  // The queue of a candidate; 1 has the least valid data.
+  // Returns the queue of a candidate; 1 has the least valid data.
   static int QueueOf(const GcCandidate& c) {
     return std::min(kQueues, 1 + static_cast<int>(c.utilisation() * kQueues));
   }
