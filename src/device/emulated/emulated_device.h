@@ -186,8 +186,7 @@ class EmulatedDevice final : public ZonedDevice {
   mutable Mutex state_mu_;
   ZoneStateMachine machine_ ISOZONE_GUARDED_BY(state_mu_);
   std::vector<Progress> progress_ ISOZONE_GUARDED_BY(state_mu_);  // by zone
-  std::vector<ZoneId> unflushed_
-      ISOZONE_GUARDED_BY(state_mu_);  // the zones whose Progress says unflushed, among them all with durable < written
+  std::vector<ZoneId> unflushed_ ISOZONE_GUARDED_BY(state_mu_);   // zones whose Progress says unflushed
   std::unordered_map<uint64_t, Command> in_flight_ ISOZONE_GUARDED_BY(state_mu_);  // by ticket; only with a timer
   uint64_t next_ticket_ ISOZONE_GUARDED_BY(state_mu_) = 0;
   mutable Mutex error_mu_;

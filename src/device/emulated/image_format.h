@@ -86,10 +86,9 @@ struct ZoneEntry {
 static_assert(sizeof(ZoneEntry) == 64);
 
 struct LiveBlock {
-  std::atomic<uint32_t> writer_pid;  // meaningful while the writer's lock is held
-  std::atomic<uint32_t>
-      sync_failed;               // 1: since then no sync has succeeded, nor has all that may be lost been written anew
-  std::array<char, 40> boot_id;  // of the host, from the writer's open to its orderly close; zeros otherwise
+  std::atomic<uint32_t> writer_pid;   // meaningful while the writer's lock is held
+  std::atomic<uint32_t> sync_failed;  // 1: a sync failed; since then none succeeded, nor was the lost data written anew
+  std::array<char, 40> boot_id;       // of the host, from the writer's open to its orderly close; zeros otherwise
   std::atomic<uint64_t> media_bytes_written;
   std::atomic<uint64_t> resets;
   // One cache line each, chosen by thread, so that readers on several cores do not contend.

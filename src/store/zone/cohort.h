@@ -33,8 +33,9 @@ struct ZoneRoom {
   uint64_t bytes = 0;    // bytes in all of these zones
   uint64_t largest = 0;  // bytes in the zone with the most
   uint32_t zones = 0;
-  uint32_t begun =
-      0;  // zones that the cohort has begun and in which something is live; also full ones, sealed ones, and those with a writer
+  // The zones that the cohort has begun and in which something is live; full and sealed ones, and those with a writer,
+  // count as well.
+  uint32_t begun = 0;
   bool operator==(const ZoneRoom&) const = default;
 };
 
