@@ -1,5 +1,4 @@
-// BootId: which boot of the machine this is. What a process has left in memory is of use in the boot in which it was
-// left.
+// BootId tells one boot of the machine from another: what a process has left in memory is of use in the same boot only.
 #pragma once
 
 #include <string>
@@ -8,8 +7,8 @@
 
 namespace isozone {
 
-// The kernel's id of this boot. kNotFound: this machine does not tell it. After any other error it is not known now, as
-// where this process may open no more files: nobody may take that for another boot.
+// Returns the kernel's id of this boot. kNotFound: the machine has none. Any other error (this process may open no more
+// files, for instance) leaves it unknown, and must not be taken for another boot.
 Result<std::string> BootId();
 
 }  // namespace isozone

@@ -14,12 +14,12 @@ namespace isozone {
 
 enum class ControlCharacters : bool {
   kKept,
-  kEscaped,  // likewise as \xHH, byte by byte: so they drive no terminal
+  kEscaped,  // also written as \xHH, byte by byte, so that they cannot drive a terminal
 };
 std::string TextOfBytes(std::string_view bytes, ControlCharacters controls = ControlCharacters::kKept);
 
-// `document` in one line, or with `indent` spaces for each level. Every string in it may be any bytes, and is written
-// as TextOfBytes.
+// Returns `document` as JSON, in one line, or with `indent` spaces for each level. Its strings may hold any bytes, and
+// are written as TextOfBytes does.
 std::string JsonText(nlohmann::ordered_json document, int indent = -1);
 
 }  // namespace isozone

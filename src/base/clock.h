@@ -9,19 +9,19 @@
 
 namespace isozone {
 
-// Nanoseconds of CLOCK_MONOTONIC (what std::chrono::steady_clock counts).
+// Returns the nanoseconds of CLOCK_MONOTONIC, which std::chrono::steady_clock counts.
 inline int64_t MonotonicNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-// Seconds since 1970, UTC.
+// Returns the seconds since 1970, UTC.
 inline uint64_t WallSeconds() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
 }
 
-// Nanoseconds since 1970, UTC.
+// Returns the nanoseconds since 1970, UTC.
 inline uint64_t WallNs() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -32,16 +32,16 @@ inline uint64_t WallNs() {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Nanoseconds; never goes back.
+  // Returns the nanoseconds of the monotonic clock, which never go back.
   virtual int64_t NowNs() const = 0;
-  // Seconds since 1970, UTC; may be set back.
+  // Returns the seconds since 1970, UTC. The wall clock may be set back.
   virtual uint64_t NowWallS() const = 0;
-  // The same in nanoseconds; not finer than the clock is.
+  // Returns the nanoseconds since 1970, UTC, which may advance in whole seconds.
   virtual uint64_t NowWallNs() const { return NowWallS() * 1'000'000'000; }
   // Waits until `condition` is signalled or `deadline_ns` has come. May return before either.
   virtual void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) ISOZONE_REQUIRES(mu) = 0;
 
-  // The clock of the system: MonotonicNs() and WallSeconds().
+  // Returns the clock of the system: MonotonicNs() and WallSeconds().
   static Clock& Real();
 };
 

@@ -1,7 +1,7 @@
-// On which CPUs the calling thread runs.
+// Chooses the CPUs on which the calling thread runs.
 //
-// A thread begins with what its maker has. A thread that lives longer than the work that it was made for, and may be
-// made by one that stays on a CPU, calls RunWhereProcessMay first.
+// A new thread may run where its maker may. A thread that outlives the work for which it was made, and whose maker may
+// be bound to one CPU, calls RunWhereProcessMay first.
 //
 // Thread safety: each call concerns the calling thread alone.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace isozone {
 
-// Runs on this CPU alone, if it may run there; otherwise nothing changes.
+// Binds the thread to this CPU, if it may run there; otherwise nothing changes.
 void StayOnCpu(uint32_t cpu);
-// Runs where the first thread of the process may.
+// Lets the thread run on all CPUs on which the first thread of the process may run.
 void RunWhereProcessMay();
 
 }  // namespace isozone

@@ -7,7 +7,7 @@
 
 namespace isozone {
 
-// The CRC of `data`. If `crc` is the CRC of the bytes before `data`, the CRC of both together.
+// Returns the CRC of `data`; if `crc` is the CRC of the bytes before `data`, the CRC of both together.
 uint32_t Crc32c(std::span<const std::byte> data, uint32_t crc = 0);
 inline uint32_t Crc32c(const void* data, size_t size, uint32_t crc = 0) {
   return Crc32c(std::span(static_cast<const std::byte*>(data), size), crc);

@@ -20,8 +20,8 @@ class FileDescriptor {
   int fd_;
 };
 
-// Gives storage to the first `bytes` of a file; an errno, or 0. No signal of this thread interrupts it: the kernel
-// would give back all that it has done, so that a timer which comes often enough could interrupt every try.
+// Allocates storage for the first `bytes` of a file, and returns 0 or an errno. Signals to this thread wait meanwhile:
+// the kernel would undo all that it has done, so a timer that comes often enough could interrupt every try.
 int AllocateStart(int fd, uint64_t bytes);
 
 }  // namespace isozone

@@ -23,7 +23,8 @@ class Histogram {
     std::vector<uint64_t> buckets;  // kBuckets long, or empty when count is 0
 
     double Mean() const { return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count); }
-    // The smallest value that at least `percent` (0..100) of the values do not exceed, to bucket precision; 0 if empty.
+    // Returns the smallest value that at least `percent` (0..100) of the values do not exceed, to bucket precision; 0
+    // if empty.
     uint64_t Percentile(double percent) const;
   };
 
@@ -31,12 +32,12 @@ class Histogram {
   Snapshot Take() const;
   void Clear();
 
-  // Single figures, for who copies them elsewhere without a Snapshot. `bucket` is in [0, kBuckets).
+  // Single figures, for a caller that copies them elsewhere without a Snapshot. `bucket` is in [0, kBuckets).
   uint64_t CountIn(int bucket) const { return buckets_[static_cast<size_t>(bucket)].load(std::memory_order_relaxed); }
   uint64_t Count() const;
   uint64_t Sum() const { return sum_.load(std::memory_order_relaxed); }
   uint64_t Max() const { return max_.load(std::memory_order_relaxed); }
-  // The greatest value that the bucket has.
+  // Returns the greatest value that the bucket counts.
   static uint64_t UpperBoundOf(int bucket);
 
  private:

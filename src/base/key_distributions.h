@@ -1,5 +1,5 @@
-// Which record an operation goes to, as YCSB chooses it (site.ycsb.generator): all numbers are from 0, all sequences
-// follow from the generator that is passed in.
+// Chooses the record of an operation as YCSB does (site.ycsb.generator): all numbers are from 0, all sequences follow
+// from the generator that is passed in.
 //
 // Zipfian is the algorithm of Gray et al., "Quickly Generating Billion-Record Synthetic Databases" (SIGMOD 1994): ranks
 // 0 and 1 have exactly the probability 1 / (rank + 1)^0.99 / zeta(n), the others follow from a power function that is
@@ -17,13 +17,13 @@ namespace isozone {
 
 inline constexpr double kZipfianConstant = 0.99;
 
-// FNV-1a over the eight bytes of `value`, lowest first, without its sign: YCSB's Utils.fnvhash64.
+// Returns the FNV-1a hash of the eight bytes of `value`, lowest first, without its sign: YCSB's Utils.fnvhash64.
 uint64_t FnvHash64(uint64_t value);
 
 class Uniform {
  public:
   Uniform(uint64_t low, uint64_t high) : low_(low), high_(high) {}
-  // In [low, high], both included.
+  // Returns a number in [low, high], both included.
   uint64_t Next(Random& random) const { return random.Between(low_, high_); }
 
  private:
@@ -33,12 +33,12 @@ class Uniform {
 
 class Zipfian {
  public:
-  // Ranks [0, items); items > 0. Takes a time proportional to `items`.
+  // Chooses among the ranks [0, items), where items > 0. Takes time in proportion to `items`.
   explicit Zipfian(uint64_t items);
-  // As above with zeta(items) known.
+  // Like the other constructor, but takes no such time, since zeta(items) is known.
   Zipfian(uint64_t items, double zeta);
 
-  // No less than it has now.
+  // Raises the number of ranks to `items`, if it is lower.
   void GrowTo(uint64_t items);
   uint64_t Next(Random& random) const;
 
@@ -71,7 +71,7 @@ class ScrambledZipfian {
 class Latest {
  public:
   explicit Latest(uint64_t items) : age_(items) {}
-  // Of the items [0, items), which are no fewer than at the last call.
+  // Chooses among the items [0, items), of which there are at least as many as at the last call.
   uint64_t Next(Random& random, uint64_t items);
 
  private:

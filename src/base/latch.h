@@ -65,7 +65,7 @@ class Latch {
     seen_ = happened_;
     assert(seen_ <= expected_);
   }
-  // Whether every event has happened, so that Wait would return at once.
+  // Returns whether every event has happened, so that Wait would return at once.
   bool down() const {
     if (seen_ == expected_) return true;
     const MutexLock lock(mu_);

@@ -6,9 +6,9 @@
 
 namespace isozone {
 
-// The spdlog logger named `isozone`. If the application registered a logger of that name before the first message, it
-// is that one; otherwise it writes to standard error, never to standard output, which belongs to the program.
-// Thread-safe; the logger lives as long as the process.
+// Returns the spdlog logger named `isozone`. If the application registered a logger of that name before the first
+// message, it is that one; otherwise it writes to standard error, never to standard output, which belongs to the
+// program. Thread-safe; the logger lives as long as the process.
 spdlog::logger& Log();
 
 }  // namespace isozone

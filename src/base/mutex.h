@@ -111,7 +111,7 @@ class CondVar {
     cv_.wait(lock);
     lock.release();
   }
-  // Returns at `deadline_ns` of MonotonicNs() at the latest.
+  // Waits like Wait, but until `deadline_ns` of MonotonicNs() at the latest.
   void WaitUntil(Mutex& mu, int64_t deadline_ns) ISOZONE_REQUIRES(mu) {
     std::unique_lock<std::mutex> lock(mu.mu_, std::adopt_lock);
     cv_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)));

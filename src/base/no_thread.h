@@ -1,5 +1,5 @@
-// What is said where the system gives this process no further thread or process. It is no error of the device, and the
-// device is not in use by another: kIoError.
+// The error for a system that gives this process no further thread or process. It is kIoError: the device has not
+// failed, and is not in use by another process.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace isozone {
 
-// `what` was not done: "cannot start a thread".
+// Returns the error; `what` says what was not done: "cannot start a thread".
 inline Status NoThread(std::string_view what, std::error_code error) {
   return Status::IoError(std::string(what)
                              .append(": ")

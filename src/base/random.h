@@ -16,16 +16,16 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
     return z ^ (z >> 31);
   }
-  // Uniform in [0, bound); bound > 0.
+  // Returns a number that is uniform in [0, bound); bound > 0.
   uint64_t Below(uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((static_cast<Wide>(Next()) * bound) >> 64);
   }
-  // Uniform in [low, high], both included.
+  // Returns a number that is uniform in [low, high], both included.
   uint64_t Between(uint64_t low, uint64_t high) { return low + Below(high - low + 1); }
-  // True with `probability` in [0, 1].
+  // Returns true with `probability`, which is in [0, 1].
   bool Chance(double probability) { return Real() < probability; }
-  // Uniform in [0, 1).
+  // Returns a number that is uniform in [0, 1).
   double Real() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 
  private:

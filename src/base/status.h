@@ -67,10 +67,10 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   // Empty for OK.
   std::string_view message() const { return message_ ? std::string_view(*message_) : std::string_view(); }
-  // "No space: the device has no empty zone"; "OK".
+  // Returns the status as text: "No space: the device has no empty zone"; "OK".
   std::string ToString() const;
 
-  // The same code with `context` and ": " before the message. OK stays OK.
+  // Returns the status with `context` and ": " before its message. OK stays OK.
   Status WithContext(std::string_view context) const;
 
   bool Is(StatusCode code) const { return code_ == code; }

@@ -7,7 +7,7 @@
 
 namespace isozone {
 
-// The end of a message such as "unknown option 'zonse'": " (did you mean 'zones'?)" if a known name is similar,
+// Returns the end of a message such as "unknown option 'zonse'": " (did you mean 'zones'?)" if a known name is similar,
 // otherwise all known names: "; known are timing zones".
 std::string SuggestName(std::string_view wrong, const std::vector<std::string>& known);
 

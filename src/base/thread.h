@@ -11,8 +11,8 @@
 
 namespace isozone {
 
-// A thread that runs `run`, which must not throw. `what` is for the error: what has no thread, as "the journal".
-// kIoError.
+// Starts a thread that runs `run`, which must not throw. `what` names the thread in the error: "the journal". kIoError:
+// the system gives no further thread.
 Result<std::thread> StartThread(std::string_view what, std::function<void()> run);
 
 }  // namespace isozone

@@ -37,7 +37,7 @@ class StrongInt {
   Rep value_{};
 };
 
-// `value` rounded up or down to a multiple of `unit`; unit > 0.
+// RoundUp and RoundDown return `value` rounded to a multiple of `unit`; unit > 0.
 constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value / unit * unit; }
 constexpr bool IsAligned(uint64_t value, uint64_t unit) { return value % unit == 0; }

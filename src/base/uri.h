@@ -32,9 +32,9 @@ class UriOptions {
   // Accepts on/off, yes/no, true/false and 1/0.
   Result<std::optional<bool>> TakeBool(std::string_view key);
 
-  // kInvalidArgument if an option is left that no Take named: "unknown option 'zonse' (did you mean 'zones'?)".
+  // Returns kInvalidArgument if an option is left that no Take named: "unknown option 'zonse' (did you mean 'zones'?)".
   Status RejectUnknown() const;
-  // The options that were not taken yet, sorted by key: "speed=0.25&timing=on". Equal texts mean equal options.
+  // Returns the options that were not taken yet, sorted by key: "speed=0.25&timing=on". Equal texts mean equal options.
   std::string Rest() const;
 
  private:
@@ -48,12 +48,12 @@ struct Uri {
   UriOptions options;
 };
 
-// kInvalidArgument, with the reason, if `text` does not have the form above.
+// Parses a URI of the form above. kInvalidArgument says why it is none.
 Result<Uri> ParseUri(std::string_view text);
 
-// "64MiB" -> 67108864. Used for options, profiles and command lines alike.
+// Parses a size, for options, profiles and command lines alike: "64MiB" -> 67108864.
 Result<uint64_t> ParseSize(std::string_view text);
-// 67108864 -> "64.0 MiB".
+// Returns a size as text: 67108864 -> "64.0 MiB".
 std::string FormatSize(uint64_t bytes);
 
 }  // namespace isozone
