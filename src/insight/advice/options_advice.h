@@ -32,7 +32,7 @@ namespace isozone {
 
 enum class Workload : uint8_t { kWrite, kRead, kMixed };
 std::string_view WorkloadName(Workload workload);
-// kInvalidArgument names the known ones.
+// Parses the name of a workload. kInvalidArgument lists the known names.
 Result<Workload> ParseWorkload(std::string_view text);
 
 // The device, the machine, and what is wanted. Sizes are in bytes.
@@ -41,14 +41,14 @@ struct AdviceFacts {
   uint32_t zones = 0;
   uint64_t zone_capacity = 0;
   uint32_t max_active = 0;             // zones, the least of the limits of the device; 0: no limit
-  std::optional<uint32_t> groups;      // zones that share hardware; 0: no zone slows another; none: not measured
-  uint32_t stripe_width = 16;          // zones, as of the mount
-  uint64_t writer_memory = 16 * kMiB;  // as of the mount
+  std::optional<uint32_t> groups;      // of zones that share hardware; 0: no zone slows another; none: not measured
+  uint32_t stripe_width = 16;          // zones; the mount's option
+  uint64_t writer_memory = 16 * kMiB;  // the mount's option
   uint64_t read_ahead_memory = 64 * kMiB;
   uint32_t cores = 1;
-  uint64_t memory = 0;    // that RocksDB and Isozone may take
+  uint64_t memory = 0;    // for RocksDB and Isozone together
   uint64_t database = 0;  // 0: not known
-  uint64_t room = 0;      // that files can take, beside metadata and reserves, as of the mount; 0: not known
+  uint64_t room = 0;      // for files, beside metadata and reserves, under the mount's options; 0: not known
   Workload workload = Workload::kMixed;
 
   uint64_t capacity() const { return zones * zone_capacity; }
@@ -63,10 +63,10 @@ struct OptionSetting {
 };
 
 struct OptionsAdvice {
-  std::string summary;  // of the facts, in one line
-  // What limits the device or the advice; a line each.
+  std::string summary;  // the facts in one line
+  // The limits of the device and of the advice, one a line.
   std::vector<std::string> notes;
-  std::string uri;                      // options that the URI should have, "writer_memory=4M"; empty: none
+  std::string uri;                      // options to add to the URI, "writer_memory=4M"; empty: none
   std::vector<OptionSetting> settings;  // section by section, in the order of an options file
 };
 
@@ -75,11 +75,11 @@ inline constexpr uint64_t kLeastAdvisedMemory = 32 * kMiB;
 // The share of the capacity that a database may take: the rest is for compaction and GC.
 inline constexpr uint64_t kMostFilledPercent = 80;
 
-// kInvalidArgument: a device that Isozone cannot use or that is too small for RocksDB, too little memory, or a database
-// that does not fit; what to do.
+// Returns the advice. kInvalidArgument: Isozone cannot use the device, it is too small for RocksDB, there is too little
+// memory, or the database does not fit. The message says what to do.
 Result<OptionsAdvice> AdviseOptions(const AdviceFacts& facts);
 
-// An options file that RocksDB 7.8 to 11.8 read, with the reasons as comments.
+// Returns the text of an options file that RocksDB 7.8 to 11.8 read, with the reasons as comments.
 std::string OptionsFileText(const OptionsAdvice& advice);
 
 }  // namespace isozone

@@ -38,7 +38,7 @@ enum class FileGroup : uint8_t {
 };
 inline constexpr int kFileGroupCount = 6;
 
-// `paths`: all names of the file. kOther where there is none.
+// Returns the group of a file that has the names `paths`; kOther if there are none.
 FileGroup FileGroupOf(std::span<const std::string> paths);
 
 // One zone. Sizes are in bytes.
@@ -46,7 +46,7 @@ struct ZoneSpace {
   ZonePhase phase = ZonePhase::kEmpty;
   ZoneUse use = ZoneUse::kFree;
   Lifetime lifetime = Lifetime::kNotSet;
-  bool sealed = false;  // its cohort is: it takes no more data
+  bool sealed = false;  // its cohort is sealed: it takes no more data
   uint64_t capacity = 0;
   uint64_t written = 0;                              // the write pointer
   uint64_t live = 0;                                 // of files with and without a name
@@ -62,7 +62,7 @@ enum class SpacePart : uint8_t {
   kTrash,
   kLinked,
   kOther,
-  kUnnamed,  // not yet in a file, or of a deleted one that somebody has open
+  kUnnamed,  // belongs to no file yet, or to a deleted file that is still open
   // Dead.
   kDeadZones,   // in zones in which nothing lives
   kDeadLogs,    // beside what lives
@@ -85,10 +85,10 @@ enum class SpacePart : uint8_t {
 };
 inline constexpr int kSpacePartCount = static_cast<int>(SpacePart::kUnusable) + 1;
 
-// A name for scripts, such as "dead-short".
+// Returns the name of a part for scripts, such as "dead-short".
 std::string_view SpacePartName(SpacePart part);
 
-// For people who do not know Isozone.
+// The description of a part for people who do not know Isozone.
 struct SpacePartText {
   std::string_view title;    // a few words
   std::string_view meaning;  // one sentence: what this is
@@ -115,11 +115,12 @@ struct SpaceAccount {
   uint64_t writable() const;  // bytes that files can take now
 };
 
-// `reserved`: bytes of empty zones that files may not have. `block`: bytes, to which `live` may have been rounded up.
+// Returns the account of `zones`. `reserved` is how many bytes of empty zones files may not have. `block` is the block
+// size: a zone's `live` may have been rounded up to it.
 SpaceAccount AccountSpace(std::span<const ZoneSpace> zones, uint64_t reserved, uint32_t block);
 
-// What the account as a whole shows, such as that a small database lies in many zones; lines for people.
-// `max_active`: zones, 0 without a limit.
+// Returns what the account as a whole shows, such as that a small database lies in many zones, in lines for people.
+// `max_active` is the device's limit of active zones, or 0.
 std::vector<std::string> RemarksOn(const SpaceAccount& account, uint32_t max_active);
 
 }  // namespace isozone
