@@ -18,12 +18,12 @@ namespace isozone {
 
 struct AdapterUri {
   bool read_only = false;
-  std::string log_dir;     // of this device alone: "/path/emu/data/ssd.img"; empty: on the device
+  std::string log_dir;     // with a directory for this device, "/path/emu/data/ssd.img"; empty: on the device
   std::string stats_file;  // empty: none
   uint64_t stats_interval_s = 10;
   std::string rest;  // the URI without these options
 
-  // kInvalidArgument if a value cannot be converted, or if the name of a directory or file is not absolute.
+  // Parses a URI. kInvalidArgument: a value cannot be converted, or the name of a directory or file is not absolute.
   static Result<AdapterUri> Parse(std::string_view uri);
 };
 

@@ -45,7 +45,7 @@ class AsyncRead {
   Latch done_;
 };
 
-// What Poll and AbortIO do with handles of ReadAsync: waits for each read, and calls its callback.
+// Poll and AbortIO on handles of ReadAsync: they wait for each read and call its callback. A null handle is skipped.
 rocksdb::IOStatus DeliverReads(const std::vector<void*>& io_handles);
 rocksdb::IOStatus AbortReads(const std::vector<void*>& io_handles);
 

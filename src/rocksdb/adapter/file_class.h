@@ -1,4 +1,4 @@
-// What RocksDB's files are, according to their names, and what an access to one is for.
+// The type of a file of RocksDB, according to its name, and the purpose of an access to it.
 //
 //   name                        type      kind   lifetime  written as                      read as
 //   NNN.log                     wal       log    short     wal                             wal
@@ -27,7 +27,7 @@
 
 namespace isozone {
 
-// `name` as an absolute, normal path: without "." and "..", and without a slash at the end.
+// Returns `name` as an absolute path without "." and "..", and without a slash at the end.
 std::string AbsolutePath(const std::string& name);
 
 // All that RocksDB says about the reason of a read or write.
@@ -40,12 +40,16 @@ struct Intent {
   bool operator==(const Intent&) const = default;
 };
 
-// The activity decides if it is known. Otherwise the priority: RocksDB flushes at high and compacts at low priority,
-// but does both at user priority while writes are stalled. Otherwise the level of the thread's job. Otherwise the hint:
-// it is medium for flushes (and for the first compacted level), longer for compactions, and absent for files that the
-// user writes, and where Isozone steers compaction.
+// Returns the class of a write. For a table, the first of these decides that says something:
+// 1. the activity
+// 2. the priority: RocksDB flushes at high and compacts at low priority, but does both at user priority while writes
+//    are stalled
+// 3. the level of the thread's job
+// 4. the hint: medium for flushes (and the first compacted level), longer for compactions, absent for files that the
+//    user writes and where Isozone steers compaction
 IoClass WriteClassOf(FileType type, const Intent& intent);
-// The activity decides if it is known. Otherwise compactions read at low priority, or their thread has a job.
+// Returns the class of a read. A table is read as the activity says. If that is unknown, a read at low priority or by a
+// thread with a job is a read of a compaction.
 IoClass ReadClassOf(FileType type, const Intent& intent);
 
 Lifetime LifetimeOf(FileType type, rocksdb::Env::WriteLifeTimeHint hint);

@@ -1,6 +1,6 @@
-// Which level of the LSM tree a table is written for. RocksDB's file-system interface does not say; its lifetime hint
-// merges all levels from the third below the base on, counts from the base, and is absent under universal compaction.
-// Three sources, the best first:
+// Finds the level of the LSM tree for which a table is written. RocksDB's file-system interface does not say; its
+// lifetime hint merges all levels from the third below the base on, counts from the base, and is absent under universal
+// compaction. Three sources, the best first:
 //
 //   listener     `listeners={isozone}`: told of each flush and each (sub)compaction on the thread that does it, before
 //                it opens a table and after it has closed the last one. Exact.
@@ -17,7 +17,7 @@
 // lower one, since neither source says which table goes where. A table that is moved down without being rewritten keeps
 // the level that it was written for.
 //
-// What steers compaction derives from both (rocksdb/steering).
+// The listener and partitioner that steer compaction (rocksdb/steering) derive from these two.
 //
 // Thread safety: any thread.
 #pragma once
@@ -32,18 +32,19 @@
 
 namespace isozone {
 
-// `job_level` where it is known, else what class and hint make of it; DataClass::kNoLevel: nothing.
+// Returns the level for which a table is written: `job_level` if it is known, else the level that class and hint
+// suggest, else DataClass::kNoLevel.
 int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint);
 
 class LevelListener : public rocksdb::EventListener {
  public:
-  // Of flushes; OnFlushCompleted would not come after one that failed.
+  // Only tables of flushes count here. OnFlushCompleted is not used, since it does not come after a flush that failed.
   void OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo& info) override;
   void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override;
-  // OnCompactionBegin would come on one thread only, however many write.
+  // OnCompactionBegin is not used, since it comes on one thread only, however many write.
   void OnSubcompactionBegin(const rocksdb::SubcompactionJobInfo& info) override;
   void OnSubcompactionCompleted(const rocksdb::SubcompactionJobInfo& info) override;
-  // A subcompaction that fails early is not reported as completed.
+  // Clears the level too, because a subcompaction that fails early is not reported as completed.
   void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override;
 
  protected:
@@ -52,14 +53,15 @@ class LevelListener : public rocksdb::EventListener {
 
 class LevelPartitioner : public rocksdb::SstPartitioner {
  public:
-  // RocksDB makes it on the thread that begins the compaction, which does the first part of it itself.
+  // RocksDB calls this on the thread that begins the compaction, which also does the first part of it.
   explicit LevelPartitioner(int level);
   ~LevelPartitioner() override;
   LevelPartitioner(const LevelPartitioner&) = delete;
   LevelPartitioner& operator=(const LevelPartitioner&) = delete;
 
   const char* Name() const override { return "isozone"; }
-  // On the thread that writes, from the second key of a table on: before its first block is complete.
+  // RocksDB calls this on the thread that writes, from the second key of a table on, before its first block is
+  // complete.
   rocksdb::PartitionerResult ShouldPartition(const rocksdb::PartitionerRequest& request) override;
   bool CanDoTrivialMove(const rocksdb::Slice&, const rocksdb::Slice&) override { return true; }
 

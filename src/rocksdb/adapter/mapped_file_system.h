@@ -33,17 +33,17 @@ namespace isozone {
 // A directory and the URI of the device that holds its files.
 struct DirectoryMapping {
   std::string directory;  // absolute and normal, without a slash at the end
-  std::string resolved;   // that, without symbolic links
+  std::string resolved;   // `directory` without symbolic links
   std::string uri;        // isozone://...
 
-  // From lines of the form DIRECTORY=isozone://... kInvalidArgument if a line has another form, a directory is not
-  // absolute or the root, or one lies in another. At least one.
+  // Parses lines of the form DIRECTORY=isozone://..., at least one. kInvalidArgument: a line has another form, a
+  // directory is not absolute or is the root, or one lies in another.
   static Result<std::vector<DirectoryMapping>> Parse(std::string_view lines);
 };
 
 class MappedFileSystem : public rocksdb::FileSystemWrapper {
  public:
-  // `local` has what is not mapped; `open` mounts a device.
+  // `local` is the file system for all paths that are not mapped. `open` mounts a device.
   MappedFileSystem(const std::vector<DirectoryMapping>& mappings, const std::shared_ptr<rocksdb::FileSystem>& local,
                    FileSystemOpener open);
   ~MappedFileSystem() override;
@@ -121,7 +121,7 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options, uint64_t* free,
                                  rocksdb::IODebugContext* debug) override;
 
-  // As the devices do: they have no page cache, so compactions read ahead.
+  // Compactions read ahead as on the devices, which have no page cache.
   rocksdb::FileOptions OptimizeForCompactionTableRead(const rocksdb::FileOptions& options,
                                                       const rocksdb::ImmutableDBOptions& db_options) const override;
   rocksdb::IOStatus Poll(std::vector<void*>& io_handles, size_t min_completions) override;
@@ -131,13 +131,13 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
 #endif
 
  private:
-  // A device, which is mounted when it is first used.
+  // A mapped device, which is mounted at its first use.
   class Device {
    public:
     Device(DirectoryMapping mapping, FileSystemOpener open) : mapping_(std::move(mapping)), open_(open) {}
-    // The path on the device of the file at `local_path`; empty: it lies elsewhere.
+    // Returns the path on the device for `local_path`, or an empty string if that is not on this device.
     std::string PathOf(const std::string& local_path) const;
-    // Mounts it, if it is not; the file system lives as long as this.
+    // Returns the file system of the device, mounted if necessary. It lives as long as this object.
     rocksdb::IOStatus Get(rocksdb::FileSystem** result);
 
    private:
@@ -147,11 +147,11 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
     std::shared_ptr<rocksdb::FileSystem> file_system_ ISOZONE_GUARDED_BY(mu_);  // set once
   };
 
-  // Where a file lies.
+  // The file system that has a file, and its path there.
   struct Place {
     rocksdb::FileSystem* fs = nullptr;
     std::string path;
-    std::string local_path;  // of the directory of that name on the local file system
+    std::string local_path;  // the absolute path of the same name on the local file system
   };
 
   rocksdb::IOStatus Find(const std::string& name, Place* place);

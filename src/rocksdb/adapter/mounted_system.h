@@ -45,14 +45,14 @@ class MountedSystem {
     return std::forward<Use>(use)(*fs_);
   }
 
-  // Whether this process was forked after the mount, and may not use it.
+  // Whether this process was forked after the mount, and so may not use it.
   bool IsInherited() const { return generation_ != forks_.load(std::memory_order_relaxed); }
-  static Status Inherited();  // what to say of it
+  static Status Inherited();  // the error of every use in such a process
 
-  // Like GarbageCollection::Run, but stops at the end of the process, which does not wait for it.
+  // Like GarbageCollection::Run, but stops when the process ends, which does not wait for it.
   Status CollectGarbage(double free_percent, const Collector::Progress& progress);
 
-  // While such an object exists, the system stays mounted. Made under With, when a file is opened.
+  // Keeps the system mounted while it exists. A file makes one, under With, when it is opened.
   class OpenFile {
    public:
     // `writer` (may be null) is synced if the process ends while this object exists. It must outlive this object.
@@ -60,11 +60,11 @@ class MountedSystem {
     ~OpenFile();
     OpenFile(const OpenFile&) = delete;
     OpenFile& operator=(const OpenFile&) = delete;
-    // The writer was closed, or will be now, so it can no longer be synced.
+    // Tells that the writer was closed, or is about to be, and can no longer be synced.
     void ForgetWriter();
-    // OK, or why the file must not be used.
+    // Returns OK, or why the file must not be used.
     Status Check() const { return system_->IsInherited() ? Inherited() : Status(); }
-    // Destroys what the file was opened with, a FileReader or FileWriter; leaks it where the system is inherited.
+    // Destroys the reader or writer of the file; leaks it in a process that was forked after the mount.
     template <typename File>
     void Destroy(std::unique_ptr<File> file) const {
       if (system_->IsInherited()) static_cast<void>(file.release());
@@ -76,12 +76,12 @@ class MountedSystem {
     FileWriter* const writer_;
   };
 
-  // kBusy if `path` is locked. Locks exist within this process. The device, which allows only one writer, keeps other
-  // processes out.
+  // Locks a path within this process. kBusy: it is locked already. Other processes are kept out by the device, which
+  // allows only one writer.
   Status Lock(const std::string& path);
   Status Unlock(const std::string& path);
 
-  // Only for counters and identity; must not be used after the end of the process has begun.
+  // The file system, for counters and identity only. Must not be used after the end of the process has begun.
   const FileSystem& fs() const { return *fs_; }
   // Writes an id of the file `inode` to id[0, max_size). It is unique on this device for as long as the file exists.
   // Returns the length of the id; 0 if it does not fit.
@@ -90,7 +90,7 @@ class MountedSystem {
  private:
   MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& uri);
   ~MountedSystem();
-  // In a forked child, the system is leaked.
+  // Deletes the system, except in a forked child, where it is leaked.
   static void Destroy(MountedSystem* system);
   static void EndAll();
   void End() ISOZONE_EXCLUDES(gate_, mu_);

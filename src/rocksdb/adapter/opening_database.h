@@ -1,6 +1,6 @@
-// How a listener hears that its database has been opened. No event of RocksDB tells as much: the first one that names
-// its database comes with the first flush, and a database that is opened with a full level 0 takes no writes and so
-// never flushes.
+// OpeningDatabase lets a listener hear that its database has been opened. No event of RocksDB tells as much: the first
+// one that names its database comes with the first flush, and a database that is opened with a full level 0 takes no
+// writes and so never flushes.
 //
 // What tells. At the end of DB::Open, RocksDB 7.8 to 11.8 logs "DB pointer %p" with the address of the database, of
 // whatever level the log is. DB::OpenForReadOnly and DB::OpenAsSecondary do not. If another version does not, no
@@ -35,14 +35,16 @@ namespace isozone {
 
 class OpeningDatabase {
  public:
-  // Any file is opened for writing; `path` is absolute and normal.
+  // Is called for every file that is opened for writing. `path` is absolute and normal.
   static void FileOpened(std::string_view path);
-  // Calls `opened` on this thread when the database that it opens is complete. The log's lock may be held then.
+  // Is called when RocksDB asks a listener. When the database that this thread is opening is complete, `opened` is
+  // called on this thread; the log's lock may be held then.
   static void ListenerAsked(std::function<void(rocksdb::DB*)> opened);
 
-  // The info log `target` of a database, which tells when that has been opened.
+  // Returns a logger that passes all messages to `target`, a database's info log, and notices when the database is
+  // open.
   static std::shared_ptr<rocksdb::Logger> Watch(std::shared_ptr<rocksdb::Logger> target);
-  // Whether Watch has made `logger`. RocksDB may be built without RTTI, which a cast would take.
+  // Whether `logger` was made by Watch. A cast would need RTTI, without which RocksDB may be built.
   static bool IsWatched(const rocksdb::Logger* logger);
 };
 

@@ -14,8 +14,8 @@
 
 namespace isozone {
 
-// From now on, RocksDB opens each URI that begins with the class name of Kind and "://" by Kind::Open(uri).
-// That returns a Result<std::unique_ptr<Kind>>, and the text of its error reaches the user.
+// Makes RocksDB open each URI that begins with the class name of Kind and "://" by Kind::Open(uri), which returns a
+// Result<std::unique_ptr<Kind>>. The text of its error reaches the user.
 template <typename Kind>
 void RegisterFileSystem(rocksdb::ObjectLibrary& library) {
   rocksdb::ObjectLibrary::PatternEntry any_uri(Kind::kClassName(), /*optional=*/false);

@@ -29,7 +29,8 @@ struct RunningJob {
     return job;
   }
 
-  // Tables are written for this level of the LSM tree: 0 by a flush, any other by a compaction. kNoLevel: not told.
+  // The level of the LSM tree for which tables are written: 0 in a flush, any other in a compaction; kNoLevel: not
+  // told.
   int8_t level = DataClass::kNoLevel;
   const void* level_teller = nullptr;  // a partitioner, which may be destroyed after the thread was told something else
   FlushJob flush;                      // of an atomic flush, the part that began last

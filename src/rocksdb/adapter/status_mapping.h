@@ -21,8 +21,8 @@ namespace isozone {
 // `path` (may be empty) precedes a message that does not contain it.
 rocksdb::IOStatus ToIoStatus(const Status& status, std::string_view path);
 
-// The same for a call that takes the name of a file. The POSIX file system, which RocksDB expects, returns neither
-// InvalidArgument nor Busy there: if a name is invalid, locked or being written, the result is an IOError.
+// Converts the error of a call that takes the name of a file. The POSIX file system, which RocksDB expects, returns
+// neither InvalidArgument nor Busy there: if a name is invalid, locked or being written, the result is an IOError.
 rocksdb::IOStatus ToIoStatusOfName(const Status& status, std::string_view path);
 
 // Returns body(), an IOStatus. If it throws, returns the exception as an IOStatus.

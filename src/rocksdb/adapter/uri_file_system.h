@@ -18,11 +18,11 @@ namespace isozone {
 class UriFileSystem : public rocksdb::FileSystem {
  public:
   static const char* kClassName() { return "isozone-uri"; }
-  // Whether `file_system` is or wraps one of Isozone's.
+  // Whether `file_system` is one of Isozone's, or wraps one.
   static bool IsOurs(const rocksdb::FileSystem& file_system);
   bool IsInstanceOf(const std::string& name) const override;
 
-  // The URI, from which RocksDB can make this file system again.
+  // Returns the URI, from which RocksDB can make this file system again.
   std::string GetId() const override { return uri_; }
   rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
                               std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;

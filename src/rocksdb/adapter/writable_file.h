@@ -49,8 +49,8 @@ class WritableFile : public rocksdb::FSWritableFile {
  private:
   template <typename Operation>
   rocksdb::IOStatus Run(Operation&& operation);
-  // Of a write to the info log, whose errors are dropped: RocksDB goes on writing after one, and some builds of 7.8 end
-  // the process then.
+  // Returns OK in place of an error of a write to the info log: RocksDB goes on writing after one, and some builds of
+  // 7.8 end the process then.
   rocksdb::IOStatus Forgive(rocksdb::IOStatus status);
   // Tells the writer what the next data is for, if that has changed.
   void Classify(const rocksdb::IOOptions& options);

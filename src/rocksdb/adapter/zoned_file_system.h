@@ -48,7 +48,7 @@ class ZonedFileSystem : public UriFileSystem {
   rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* result,
                                        rocksdb::IODebugContext* debug) override;
-  // Gives up the space of the old file. Zones are not written in place, so recycling saves nothing here, but it works.
+  // Renames the old file and empties it: zones are not written in place, so recycling saves nothing here.
   rocksdb::IOStatus ReuseWritableFile(const std::string& name, const std::string& old_name,
                                       const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
@@ -117,13 +117,13 @@ class ZonedFileSystem : public UriFileSystem {
   rocksdb::IOStatus OpenWritable(const std::string& name, const rocksdb::FileOptions& options, bool append,
                                  std::unique_ptr<rocksdb::FSWritableFile>* result);
   bool read_only() const { return system_->fs().state().options().read_only; }
-  // The file system of the machine, if `name` is one of local_directories_, or in one; else null.
+  // Returns the file system of the machine if `name` is one of local_directories_ or lies in one, else null.
   std::shared_ptr<rocksdb::FileSystem> LocalOf(const std::string& name);
 
   const std::shared_ptr<MountedSystem> system_;
   Mutex local_mu_;
-  // Where a secondary instance has its info log. It reads a device that it may not write, so a directory that it wants
-  // made, and that the device does not have, is made on the machine.
+  // The directories that hold the info logs of secondary instances. A secondary instance reads a device that it may not
+  // write, so a directory that it makes, and that the device does not have, is made on the machine.
   std::set<std::filesystem::path> local_directories_ ISOZONE_GUARDED_BY(local_mu_);
 };
 

@@ -24,18 +24,21 @@ struct CompactionDebtLimits {
   uint64_t soft_bytes = 0;  // 0: none
   uint64_t hard_bytes = 0;  // 0: none
 
-  // The same on a device with so many free bytes (at most 2^61), where debt takes space: at most as many, and twice as
-  // many. The latter is more than there are, since debt counts a byte once for each level that it will be written to.
+  // Returns limits for a device with `free_bytes` (at most 2^61), where debt takes space: soft_bytes is at most the
+  // free bytes, and hard_bytes at most twice as many. That is more than there are, since debt counts a byte once for
+  // each level that it will be written to.
   CompactionDebtLimits Within(uint64_t free_bytes) const;
 };
 
-// Bytes.
+// Returns the debt of the tree, in bytes.
 uint64_t CompactionDebt(const LsmTree& tree);
 
-// More than most trees write for a byte that is put, so that debt does not grow up to the hard limit.
+// The bytes that compactions write before each byte of a flush, at the hard limit. This is more than most trees write
+// for a byte that is put, so debt does not grow up to the hard limit.
 inline constexpr uint64_t kBytesPerFlushedByte = 32;
 
-// How many bytes compactions are to write before a flush of `flush_bytes` begins; empty: until there is less debt.
+// Returns how many bytes compactions are to write before a flush of `flush_bytes` begins, or nothing if the debt has
+// reached the hard limit: then the flush waits until there is less.
 std::optional<uint64_t> BytesBeforeFlush(uint64_t debt_bytes, const CompactionDebtLimits& limits, uint64_t flush_bytes);
 
 }  // namespace isozone

@@ -17,7 +17,7 @@
 
 namespace isozone {
 
-// User keys from `begin` on; up to, and without, `end`, or without an end.
+// The user keys from `begin` up to, but without, `end`; without an `end`, all keys from `begin` on.
 struct KeySpan {
   std::string begin;
   std::optional<std::string> end;
@@ -27,10 +27,10 @@ struct KeySpan {
 struct CompactionPick {
   struct Input {
     int level = 0;
-    std::vector<uint64_t> files;  // numbers: of level 0 oldest first, of others by key
+    std::vector<uint64_t> files;  // numbers; in level 0 from the oldest to the newest, else in key order
     bool operator==(const Input&) const = default;
   };
-  // Sets the compaction pointer of a level; an empty key is the beginning of the level.
+  // The new compaction pointer of a level. An empty key stands for the beginning of the level.
   struct Advance {
     int level = 0;
     std::optional<std::string> key;
@@ -40,15 +40,15 @@ struct CompactionPick {
   std::vector<Input> inputs;  // ascending by level; the first one is not empty, others may be left out
   int output_level = 0;
   bool trivial_move = false;  // the files of the only input change their level and are not written
-  std::string smallest;       // of all inputs, both included; outputs lie within
+  std::string smallest;       // the smallest and largest key of all inputs, both included; outputs lie between them
   std::string largest;
 
-  // An output ends before each of these. Ascending.
+  // Each of these keys begins a new output. They are sorted.
   std::vector<std::string> cut_keys;
-  // The same for an output that has `preferred_cut_bytes` already. Ascending.
+  // Each of these keys begins a new output if the one before it has reached `preferred_cut_bytes`. They are sorted.
   std::vector<std::string> preferred_cut_keys;
   uint64_t preferred_cut_bytes = 0;
-  // An output that begins in one of these will be an input again soon. Ascending, disjoint.
+  // An output whose first key lies in one of these spans will soon be an input again. They are sorted and disjoint.
   std::vector<KeySpan> short_lived;
   std::optional<Advance> advance;
 

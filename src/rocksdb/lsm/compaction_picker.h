@@ -22,13 +22,14 @@ class CompactionPicker {
  public:
   virtual ~CompactionPicker() = default;
   virtual std::string_view name() const = 0;
-  // A decision that LsmTree::Begin takes as it is. Empty: nothing is due, or what is due must wait for what runs.
+  // Returns a decision that LsmTree::Begin accepts as it is, or nothing if no compaction is due, or if the one that is
+  // due must wait for one that runs.
   virtual std::optional<CompactionPick> Pick(const LsmTree& tree) const = 0;
 };
 
-// kInvalidArgument names the known pickers.
+// Makes the picker of this name. If there is none, the message of kInvalidArgument lists the known names.
 Result<std::unique_ptr<CompactionPicker>> MakeCompactionPicker(std::string_view name);
-// All that it knows.
+// Returns the names that MakeCompactionPicker knows.
 std::vector<std::string_view> CompactionPickerNames();
 
 }  // namespace isozone

@@ -17,7 +17,7 @@
 
 namespace isozone {
 
-// Files [first, last) of a level.
+// The files [first, last) of a level, by index.
 struct FileRange {
   size_t first = 0;
   size_t last = 0;
@@ -26,45 +26,46 @@ struct FileRange {
   bool operator==(const FileRange&) const = default;
 };
 
-// The files of a level above 0 that overlap a range of user keys, both included.
+// Returns the files of a level above 0 that overlap the user keys from `smallest` to `largest`, both included.
 FileRange Overlapping(const LsmTree& tree, int level, std::string_view smallest, std::string_view largest);
 
-// Levels that hold more than they are to hold, the one that exceeds its limit most first. Of the last level there is
-// never too much, nor of a level 0 that is being compacted.
+// Returns the levels that hold more than they should, beginning with the one that exceeds its limit most. It never
+// returns the last level, nor level 0 while that is being compacted.
 std::vector<int> LevelsByNeed(const LsmTree& tree);
 
-// Where the sweep of a level above 0, which is not empty, goes on: at the first file that ends at its compaction
-// pointer or behind it, else at the first of the level.
+// Returns the index of the file at which the sweep of a level above 0 continues: the first one that ends at the
+// compaction pointer or behind it, or file 0 if there is none. The level must have files.
 size_t FileAtPointer(const LsmTree& tree, int level);
 
 class InputWindow {
  public:
-  // `upper` is not empty. Of level 0 it begins with the oldest file.
+  // Begins with the files `upper` of `level` and what they overlap below. `upper` is not empty, and in level 0 it
+  // includes the oldest file.
   InputWindow(const LsmTree& tree, int level, FileRange upper);
 
   const FileRange& upper() const { return upper_; }
   const FileRange& lower() const { return lower_; }
   int level() const { return level_; }
   int level_below() const { return tree_.limits().LevelBelow(level_); }
-  // Of both levels.
+  // The smallest and largest user key of the inputs of both levels.
   std::string_view smallest() const;
   std::string_view largest() const;
 
   void AddUpper(FileRange files);
-  // `files` overlap or touch what is there.
+  // Adds files of the lower level, which overlap or touch the inputs of that level.
   void AddLower(FileRange files);
-  // Adds what is left of the upper level within the range of all inputs, since it costs nothing more. Above level 0.
-  // True: there was some.
+  // Adds all other files of the upper level that lie within the range of all inputs, since that costs nothing more.
+  // Returns whether there were any. Levels above 0 only.
   bool AddEnclosedUpper();
 
-  // Where the compaction after this one begins: with the first upper file that is left behind the inputs. If that is
-  // being rewritten, its place may be taken by one that begins earlier, at the beginning of what rewrites it. Empty:
-  // the inputs reach to the end of the level.
+  // Returns the key at which the next compaction of this level begins, or nothing if the inputs reach to the end of the
+  // level. That is the first key of the upper file behind the inputs. If a running compaction writes across that key,
+  // its own first key is returned, since one of its outputs may begin there.
   std::optional<std::string_view> NextKey() const;
 
-  // The pointer advances to the next key; from the end of the level, to its beginning.
+  // Returns the compaction of these inputs. Above level 0 it moves the compaction pointer to NextKey.
   CompactionPick Pick() const;
-  // A trivial move instead, of upper files that overlap nothing below.
+  // Like Pick, but moves the upper files without writing them. The lower level must have no inputs.
   CompactionPick Move() const;
 
  private:
@@ -77,16 +78,17 @@ class InputWindow {
   FileRange lower_;
 };
 
-// All of level 0 into the base level, as every picker does it. A single file that overlaps nothing is moved if `move`.
-// Empty: it conflicts with what runs.
+// Returns the compaction of all of level 0 into the base level, or nothing if that conflicts with one that runs. If
+// `move` is set, a single file that overlaps nothing is moved instead.
 std::optional<CompactionPick> PickLevel0(const LsmTree& tree, bool move);
 
-// Of the level that needs it most, what `pick_at` makes of the first file that begins at the pointer or behind it, or
-// of the next one that does not conflict with what runs; level 0 as above, with moves. A file that was written across
-// the pointer is left for the next round: part of its range was compacted in this one. So many files of a level are
-// tried.
+// The largest number of files that PickByPointer tries in a level.
 inline constexpr size_t kMostFilesTried = 100;
 using PickAt = CompactionPick (*)(const LsmTree& tree, int level, size_t file);
+// Picks a compaction for the pickers leveled and greedy. The levels that need one are tried by need. In a level above
+// 0, `pick_at` is asked for each idle file from the first one on that begins at or behind the compaction pointer, and
+// the first decision without a conflict is taken. A file that was written across the pointer is left for the next
+// round, since part of its range was compacted in this one. Level 0 is compacted by PickLevel0, with moves.
 std::optional<CompactionPick> PickByPointer(const LsmTree& tree, PickAt pick_at);
 
 }  // namespace isozone

@@ -10,13 +10,13 @@ namespace isozone {
 class KeyOrder {
  public:
   virtual ~KeyOrder() = default;
-  // Below, at or above 0: `a` sorts before, like or behind `b`.
+  // Returns a number below, at or above 0 if `a` sorts before, like or behind `b`.
   virtual int Compare(std::string_view a, std::string_view b) const = 0;
   bool Less(std::string_view a, std::string_view b) const { return Compare(a, b) < 0; }
 };
 
-// Bytes as unsigned numbers, the first one first; a prefix comes before what it begins. It lives as long as the
-// process.
+// Returns the order of keys as strings of unsigned bytes, where a prefix comes before longer keys. The object lives as
+// long as the process.
 const KeyOrder& BytewiseOrder();
 
 }  // namespace isozone

@@ -16,7 +16,7 @@ struct LsmFile {
   std::string smallest;  // user keys, both included
   std::string largest;
   uint64_t bytes = 0;
-  std::vector<ZoneId> zones;  // in which it lies; empty: not known
+  std::vector<ZoneId> zones;  // the zones in which it lies; empty: not known
   bool short_lived = false;   // written as such (CompactionPick::short_lived)
 };
 

@@ -38,58 +38,61 @@ using CompactionJob = uint64_t;
 
 class LsmTree {
  public:
-  // The order must outlive the tree. `limits` has 2 levels at least and kMaxLsmLevels at most.
+  // The order must outlive the tree. `limits` has from 2 to kMaxLsmLevels levels.
   explicit LsmTree(LsmLimits limits, const KeyOrder& order = BytewiseOrder());
   LsmTree(const LsmTree&) = delete;
   LsmTree& operator=(const LsmTree&) = delete;
 
   const LsmLimits& limits() const { return limits_; }
-  // With as many levels as before. What runs goes on as it was begun.
+  // Replaces the limits by others with as many levels. Running compactions continue as they began.
   void set_limits(LsmLimits limits);
   const KeyOrder& order() const { return order_; }
 
-  // A file becomes the newest one of level 0, or takes its place in another. kInvalidArgument: it overlaps files there,
-  // its range is none, or its number is taken.
+  // Adds a file, to level 0 as the newest one, to another level at its place. kInvalidArgument: it overlaps files
+  // there, ends before it begins, or has a number that is taken.
   Status AddFile(int level, LsmFile file);
-  // kNotFound; kBusy: it is being compacted.
+  // Removes a file. kNotFound: there is none of this number. kBusy: it is being compacted.
   Status RemoveFile(uint64_t number);
 
-  // The inputs become busy and the pointer advances. kInvalidArgument: not a decision on this tree as it is
-  // (compaction_pick.h says what must hold). kBusy: it conflicts with one that runs.
+  // Begins a compaction: its inputs become busy, and the compaction pointer advances. kInvalidArgument: this is no
+  // valid decision for the tree as it is (compaction_pick.h lists the conditions). kBusy: it conflicts with a running
+  // one.
   Result<CompactionJob> Begin(const CompactionPick& pick);
-  // The outputs, sorted by key and within the range of the pick, replace the inputs; of a trivial move there are none.
-  // kInvalidArgument: they do not fit, and the compaction goes on. kNotFound: no such compaction runs.
+  // Ends a compaction: `outputs`, sorted and within the range of the pick, replace the inputs. A trivial move has no
+  // outputs. kInvalidArgument: the outputs are not valid, and the compaction goes on. kNotFound: no such compaction
+  // runs.
   Status Finish(CompactionJob job, std::vector<LsmFile> outputs);
-  // The compaction has failed: the inputs are idle again, and the pointer returns to where it was.
+  // Ends a compaction that has failed. Its inputs are idle again. The compaction pointer goes back, unless a later
+  // compaction has moved it since. kNotFound: no such compaction runs.
   Status Abandon(CompactionJob job);
 
-  // Some input is busy, or it must not run beside one that runs.
+  // Whether an input is busy or gone, or the compaction must not run beside a running one.
   bool Conflicts(const CompactionPick& pick) const;
-  // The compaction that runs and writes to the level across some key from `smallest` to `largest`; null: none does. Of
-  // one key there is one at most.
+  // Returns the running compaction that writes to `level` and overlaps the keys from `smallest` to `largest`, or null.
+  // At most one writes to any one key of a level.
   const CompactionPick* WriterOf(int level, std::string_view smallest, std::string_view largest) const;
   bool busy(const LsmFile& file) const { return entries_.at(file.number).job != 0; }
 
-  // By key; of level 0 the oldest first.
+  // Returns the files of a level in the order of keys; those of level 0 from the oldest to the newest.
   std::span<const LsmFile* const> files(int level) const { return At(level).files; }
-  // Null: no such file.
+  // Returns the file with this number, or null.
   const LsmFile* Find(uint64_t number) const;
   uint64_t bytes(int level) const { return At(level).bytes; }
-  // Of all inputs.
+  // Returns the bytes of all inputs of the pick.
   uint64_t bytes(const CompactionPick& pick) const;
-  // Without what is being compacted.
+  // Returns the bytes of a level without those that are being compacted.
   uint64_t idle_bytes(int level) const { return At(level).bytes - At(level).busy_bytes; }
   const ZoneAges& zones(int level) const { return At(level).zones; }
-  // Files of the level that were written as short-lived, by number.
+  // Returns the files of the level that were written as short-lived, by number.
   const std::map<uint64_t, const LsmFile*>& short_lived(int level) const { return At(level).short_lived; }
 
-  // Levels above 0. The index of the first file whose largest key is not below `key`.
+  // Returns the index of the first file whose largest key is not below `key`, in a level above 0.
   size_t FirstEndingAt(int level, std::string_view key) const;
-  // The index of the first file whose smallest key is above `key`.
+  // Returns the index of the first file whose smallest key is above `key`, in a level above 0.
   size_t FirstBeginningAfter(int level, std::string_view key) const;
 
   const CompactionPointers& pointers() const { return pointers_; }
-  // To be set, as they were kept.
+  // For the owner, which restores the pointers that it has kept.
   CompactionPointers& pointers() { return pointers_; }
 
  private:
@@ -112,7 +115,7 @@ class LsmTree {
 
   Level& At(int level) { return levels_[static_cast<size_t>(level)]; }
   const Level& At(int level) const { return levels_[static_cast<size_t>(level)]; }
-  // Of a file that is in the level.
+  // Returns the index of a file that is in the level.
   size_t IndexOf(int level, const LsmFile& file) const;
   Status Check(const CompactionPick& pick) const;
   Status CheckInput(const CompactionPick::Input& input) const;

@@ -37,41 +37,42 @@ struct ModelRecord {
 
 class MergeModel {
  public:
-  // Where a file is written: its level and its size are known. Sets its zones.
+  // Chooses where a file is written: it is given the level and a file with its size, and sets the zones.
   using Place = std::function<void(int level, LsmFile& file)>;
-  // What is gone; its zones may be free now.
+  // Is told of a file that is removed, whose zones may be free now.
   using Release = std::function<void(const LsmFile& file)>;
 
   // Tables hold records of `record_bytes`.
   MergeModel(LsmLimits limits, uint64_t record_bytes);
 
-  // Called for each file that is written and removed from here on.
+  // Sets what is called from here on: `place` for each file that Flush, Ingest and Finish write, `release` for each
+  // input of a compaction that is installed.
   void Observe(Place place, Release release);
 
   const LsmTree& tree() const { return tree_; }
   LsmTree& tree() { return tree_; }
 
-  // A table of level 0. Records are sorted and distinct by key, and not empty.
+  // Writes a table and adds it to level 0. The records are sorted by key, without duplicates, and not empty.
   Status Flush(std::vector<ModelRecord> records);
-  // A table in a level, as of a database that is there already.
+  // Writes a table and adds it to a level, to build a tree that exists already. Records as for Flush.
   Status Ingest(int level, std::vector<ModelRecord> records);
-  // A table that is not in the tree yet. Records as above.
+  // Makes a table that is not yet in the tree. Records as for Flush.
   LsmFile NewTable(std::vector<ModelRecord> records, bool short_lived = false);
-  // It becomes the newest one of level 0.
+  // Adds a table of NewTable as the newest one of level 0.
   Status AddTable(LsmFile table);
 
   Result<CompactionJob> Begin(const CompactionPick& pick);
-  // The outputs of a compaction that runs, which is no trivial move. They are not in the tree yet.
+  // Returns the outputs of a running compaction that is no trivial move. They are not yet in the tree.
   Result<std::vector<LsmFile>> Merge(CompactionJob job);
-  // Ends the compaction: `outputs`, which are those of Merge, replace the inputs. Of a trivial move there are none.
+  // Ends a compaction: the outputs of Merge replace its inputs. A trivial move has none.
   Status Install(CompactionJob job, std::vector<LsmFile> outputs);
-  // Merge and Install.
+  // Merges, places the outputs and installs them.
   Status Finish(CompactionJob job);
   Status Abandon(CompactionJob job);
-  // Begin and Finish.
+  // Begins a compaction and finishes it.
   Status Run(const CompactionPick& pick);
 
-  // Empty: never put, or deleted.
+  // Returns the number of the newest Put of the key, or nothing if it was never put or is deleted.
   std::optional<uint64_t> Get(uint64_t key) const;
 
   uint64_t flushed_bytes() const { return flushed_bytes_; }
@@ -79,7 +80,7 @@ class MergeModel {
   uint64_t short_lived_bytes() const { return short_lived_bytes_; }
   uint64_t trivial_moves() const { return trivial_moves_; }  // files
 
-  // Eight bytes, the highest first: texts sort as their numbers do.
+  // The text form of a key is its eight bytes, the highest first, so that texts sort like the numbers.
   static std::string KeyText(uint64_t key);
   static uint64_t KeyOf(std::string_view text);
 

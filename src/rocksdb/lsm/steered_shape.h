@@ -25,21 +25,21 @@
 
 namespace isozone {
 
-// How soon what waits for room looks again: nobody tells of free space.
+// The interval at which a waiting flush or compaction looks for room again. No event reports that space became free.
 inline constexpr int64_t kLookForRoomNs = 50'000'000;
-// A held flush begins if no compaction has ended for so long.
+// A held flush begins if no compaction has ended for this time.
 inline constexpr int64_t kLongestHoldNs = 10'000'000'000;
 
-// For so long a flush counts as running, at most: RocksDB does not tell of the end of each.
+// A flush counts as running for at most this time, because RocksDB does not report the end of every flush.
 inline constexpr int64_t kLongestFlushNs = 60'000'000'000;
 
-// What bears on whether something may begin.
+// The figures that decide whether a flush or compaction may begin.
 struct CompactionRoom {
-  uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^61
-  std::optional<uint64_t> running_bytes = {};  // that the compactions may write that run; empty: none runs
-  std::optional<uint64_t> next_bytes = {};     // that the next compaction may write; empty: there is none
-  uint64_t flushing_bytes = 0;                 // that the flushes may write that run
-  uint64_t written_bytes_since_asked = 0;      // by compactions, while the flush that has waited longest waits
+  uint64_t free_bytes = 0;                     // free on the device, with what GC can give back; at most 2^61
+  std::optional<uint64_t> running_bytes = {};  // what all running compactions may write; empty: none runs
+  std::optional<uint64_t> next_bytes = {};     // what the next compaction may write; empty: there is none
+  uint64_t flushing_bytes = 0;                 // what all running flushes may write
+  uint64_t written_bytes_since_asked = 0;      // written by compactions since the first waiting flush began to wait
 
   bool flush_is_overdue() const { return written_bytes_since_asked > free_bytes / 2; }
 };
@@ -54,18 +54,19 @@ struct SteeredShape {
   uint64_t memtable_bytes = 64 * kMiB;
   CompactionDebtLimits debt;
 
-  // Before it is known what the tree holds.
+  // Returns the limits to use before it is known what the tree holds.
   LsmLimits EmptyLimits() const;
-  // For a tree of which each level holds so many `bytes`. The less space there is, the less is compacted at a time.
+  // Returns the limits for a tree whose levels hold `bytes`. The less space is free, the smaller the compactions.
   LsmLimits LimitsFor(std::span<const uint64_t> bytes, uint64_t free_bytes) const;
   LsmLimits LimitsFor(const LsmTree& tree, uint64_t free_bytes) const;
 
-  // Free space in which two compactions find room one beside the other: of level 0 into the base level, and of a table
-  // into the next level. `bytes`: what each level holds.
+  // Returns the free bytes that two compactions need to run at the same time, one of level 0 into the base level and
+  // one of a table into the next level. `bytes` says what each level holds.
   uint64_t BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const;
 
   // Whether the next compaction of `room` may begin, if no flush begins before it.
   static bool MayCompact(const CompactionRoom& room);
+  // Whether a flush may begin.
   bool MayFlush(const LsmTree& tree, const CompactionRoom& room) const;
 };
 

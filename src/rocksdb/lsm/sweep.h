@@ -26,15 +26,17 @@
 
 namespace isozone {
 
-// The next compaction of the sweep of a level above 0 that is not empty: upper files up to `upper_bytes`, one at least.
-// Empty: it conflicts with what runs; a sweep keeps its order and waits.
+// Returns the next compaction of the sweep of a level above 0, which must have files. It takes at least one upper file,
+// and more up to `upper_bytes` in all. Returns nothing if it conflicts with a running compaction: a sweep waits and
+// keeps its order.
 std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, uint64_t upper_bytes);
 
-// The same if nothing below overlaps its upper files, and no output would be cut at the pointer of the lower level:
-// they are moved, and what lies below between them stays as it is. Empty: otherwise.
+// Returns a trivial move of the upper files of that compaction, if no lower file overlaps them, no output would be cut
+// at the pointer of the lower level, and nothing conflicts. What lies below between them stays as it is. Otherwise
+// returns nothing.
 std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint64_t upper_bytes);
 
-// Rule (5)-2 for any decision: cuts outputs at the pointer of the output level.
+// Applies rule (5)-2 to any decision: cuts outputs at the pointer of the output level.
 void CutAtLowerPointer(const LsmTree& tree, CompactionPick& pick);
 
 }  // namespace isozone

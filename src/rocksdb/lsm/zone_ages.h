@@ -39,7 +39,7 @@ class ZoneAges {
     }
   }
   size_t count() const { return zones_.size(); }
-  // The `count` oldest.
+  // Returns the `count` oldest zones, or all if there are fewer.
   std::unordered_set<ZoneId> Oldest(size_t count) const {
     std::unordered_set<ZoneId> oldest;
     for (auto zone = by_age_.begin(); zone != by_age_.end() && oldest.size() < count; ++zone) {
@@ -47,7 +47,7 @@ class ZoneAges {
     }
     return oldest;
   }
-  // The file with the lowest number in the oldest zone. Empty: no zone is known.
+  // Returns the lowest file number in the oldest zone, or nothing if no zone is known.
   std::optional<uint64_t> OldestFile() const {
     if (by_age_.empty()) return std::nullopt;
     return *zones_.at(by_age_.begin()->second).files.begin();
@@ -56,7 +56,7 @@ class ZoneAges {
  private:
   struct Zone {
     std::set<uint64_t> files;  // by number
-    uint64_t first_file = 0;   // that was put there
+    uint64_t first_file = 0;   // the first file that was put there; it tells the age
   };
   std::unordered_map<ZoneId, Zone> zones_;
   std::set<std::pair<uint64_t, ZoneId>> by_age_;
