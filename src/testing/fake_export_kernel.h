@@ -29,8 +29,8 @@ class FakeExportKernel final : public ExportKernel {
     for (uint16_t i = 0; i < layout.queues; ++i) queues_.emplace_back(layout.depth);
   }
 
-  // A request of a user, with the data of a write, or `length` bytes for what is read. Waits for its result. -EIO if
-  // the device has been stopped, as the kernel answers.
+  // Makes a request of a user, with the data of a write or for `length` bytes that are read, and waits for its result.
+  // As in the kernel, that is -EIO if the device has been stopped.
   Answer Call(uint16_t queue, ublk::RequestDescriptor descriptor, std::vector<std::byte> data = {}, size_t length = 0)
       ISOZONE_EXCLUDES(mu_) {
     Request request{descriptor, std::move(data), {}, false};
@@ -53,22 +53,22 @@ class FakeExportKernel final : public ExportKernel {
     return request.answer;
   }
 
-  // The error that opening a queue has, and starting the device.
+  // Sets the error of opening a queue and of starting the device.
   void FailQueue(int error) { queue_error_ = error; }
   void FailStart(int error) { start_error_ = error; }
-  // What the kernel does while it starts the device, when all queues are open.
+  // Sets what runs while the kernel starts the device, when all queues are open.
   void WhileStarting(std::function<void()> action) { while_starting_ = std::move(action); }
 
   bool stopped() const ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
     return stopped_;
   }
-  // Requests that have no result yet.
+  // Returns how many requests have no result yet.
   size_t unanswered() const ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
     return calls_;
   }
-  // Waits until there are so many.
+  // Waits until `calls` requests have no result.
   void WaitForCalls(size_t calls) ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
     while (calls_ < calls) changed_.Wait(mu_);

@@ -35,7 +35,7 @@
 namespace isozone {
 
 struct FakeDiskShape {
-  DeviceGeometry zones;                     // of the sequential ones, of the usual capacity
+  DeviceGeometry zones;                     // the sequential zones; their usual capacity
   uint32_t conventional = 0;                // zones in front of them
   uint64_t last_zone = 0;                   // bytes of one more zone at the end, shorter than the others; 0: none
   std::map<uint32_t, uint64_t> capacities;  // bytes, of sequential zones that differ
@@ -52,7 +52,7 @@ class FakeZonedDisk {
     ssd_ = std::move(*opened);
   }
 
-  // What sysfs would say of the disk.
+  // Returns what sysfs would say of the disk.
   QueueFacts facts() const {
     QueueFacts facts;
     facts.model = "host-managed";
@@ -69,13 +69,13 @@ class FakeZonedDisk {
     return facts;
   }
 
-  // The kernel, as a program sees it that has the disk open.
+  // Returns the kernel, as a program that opens the disk sees it.
   std::unique_ptr<BlockKernel> Open() { return std::make_unique<Kernel>(*this); }
 
-  // The emulated SSD, for faults of its zones, which it counts without the conventional ones.
+  // The emulated SSD, for faults of its zones. It does not count the conventional zones.
   EmulatedDevice& ssd() { return *ssd_; }
 
-  // From now on transfers wait, until Release; one that may block keeps the thread that starts it until then.
+  // Makes transfers wait until Release; one that may block keeps the thread that starts it until then.
   void Hold() {
     const MutexLock lock(mu_);
     holding_ = true;
@@ -94,40 +94,40 @@ class FakeZonedDisk {
     const MutexLock lock(mu_);
     return held_.size();
   }
-  // The next transfer of this kind ends with `error`; of a write, the first `bytes` are stored.
+  // Makes the next transfer of this kind end with `error`; of a write, the first `bytes` are stored.
   void FailNext(KernelTransfer::Kind kind, int error, uint64_t bytes = 0) {
     const MutexLock lock(mu_);
     failures_.push_back({kind, error, bytes});
   }
-  // The next zone command, or report, ends with `error`.
+  // Makes the next zone command or report end with `error`.
   void FailNextCommand(int error) {
     const MutexLock lock(mu_);
     command_error_ = error;
   }
   void FailReports(int error) { FailReports(UINT64_MAX, error); }
-  // The next `count` reports end with `error`.
+  // Makes the next `count` reports end with `error`.
   void FailReports(uint64_t count, int error) {
     const MutexLock lock(mu_);
     failing_reports_ = error == 0 ? 0 : count;
     report_error_ = error;
   }
-  // `action` runs when the next report has been taken, before the one who asked has it.
+  // Runs `action` when the next report has been taken, before its caller gets it.
   void AfterNextReport(std::function<void()> action) {
     const MutexLock lock(mu_);
     actions_[Moment::kReport] = std::move(action);
   }
-  // `action` runs when the next zone command has been carried out, before the one who asked learns it.
+  // Runs `action` when the next zone command has been carried out, before its caller gets the result.
   void AfterNextCommand(std::function<void()> action) {
     const MutexLock lock(mu_);
     actions_[Moment::kCommand] = std::move(action);
   }
-  // The disk is taken away.
+  // Takes the disk away.
   void Remove() {
     const MutexLock lock(mu_);
     removed_ = true;
   }
 
-  // What the kernel was asked, since the beginning.
+  // What the kernel was asked since the beginning.
   struct Asked {
     uint64_t reads = 0;
     uint64_t writes = 0;
@@ -145,7 +145,10 @@ class FakeZonedDisk {
   }
 
  private:
-  enum class Moment : uint8_t { kReport, kCommand };  // has been carried out, and not been answered yet
+  enum class Moment : uint8_t {
+    kReport,
+    kCommand
+  };  // each is after the request was carried out and before it is answered
   struct Failure {
     KernelTransfer::Kind kind;
     int error;
@@ -183,13 +186,13 @@ class FakeZonedDisk {
   uint64_t zone_count() const {
     return uint64_t{shape_.conventional} + shape_.zones.zone_count + (shape_.last_zone == 0 ? 0 : 1);
   }
-  // As in kernels that know blocks that are larger than a page.
+  // Returns what kernels do that know blocks larger than a page.
   uint32_t memory_alignment() const { return shape_.logical_block > 4096 ? 512 : shape_.logical_block; }
   uint64_t CapacityOf(uint32_t zone) const {
     const auto found = shape_.capacities.find(zone);
     return found == shape_.capacities.end() ? shape_.zones.zone_capacity : found->second;
   }
-  // The emulated zone at a position of the disk; none for those that are not sequential ones of full length.
+  // Returns the emulated zone at a position of the disk, if a sequential zone of full length is there.
   std::optional<ZoneId> ZoneAt(uint64_t position) const {
     const uint64_t zone = position / shape_.zones.zone_size;
     if (zone < shape_.conventional || zone >= shape_.conventional + shape_.zones.zone_count) return std::nullopt;

@@ -60,7 +60,7 @@ class FakeZonefs {
   FakeZonefs(const FakeZonefs&) = delete;
   FakeZonefs& operator=(const FakeZonefs&) = delete;
 
-  // What sysfs would say of the device below.
+  // Returns what sysfs would say of the device below.
   QueueFacts facts() const {
     QueueFacts facts;
     facts.model = "host-managed";
@@ -76,42 +76,42 @@ class FakeZonefs {
     return facts;
   }
 
-  // As a program sees it that has opened the mount. `max_files`, that it has open for reading at a time, and
-  // `max_waits`: see ZonefsKernel::Limits.
+  // Returns the kernel, as a program that opens the mount sees it. ZonefsKernel::Limits says what `max_files` (open for
+  // reading at a time) and `max_waits` are.
   std::unique_ptr<ZonefsKernel> Open(size_t max_files = 64, uint32_t max_waits = 5000) {
     const ZonefsKernel::Limits limits{shape_.zones.zone_size, shape_.zones.max_open_zones,
                                       shape_.zones.max_active_zones, max_files, max_waits};
     return std::make_unique<ZonefsKernel>(std::make_unique<Files>(*this), std::make_unique<Threads>(*this), limits);
   }
 
-  // The device says that a zone is read-only, or offline, which zonefs notices when a request of it fails.
+  // Makes a zone read-only or offline on the device. zonefs notices it when a request to the zone fails.
   void Die(uint32_t zone, bool offline) {
     const MutexLock lock(mu_);
     zones_[zone].dying = offline ? 0 : kReadable;
   }
-  // zonefs has noticed it.
+  // Makes a zone read-only or offline, and zonefs notice it at once.
   void ShowDeath(uint32_t zone, bool offline) {
     Die(zone, offline);
     const MutexLock lock(mu_);
     NoticeDeath(zone);
   }
-  // The next transfer of this kind ends with `error`; of a write, the first `bytes` are stored.
+  // Makes the next transfer of this kind end with `error`; of a write, the first `bytes` are stored.
   void FailNext(KernelTransfer::Kind kind, int error, uint64_t bytes = 0) {
     const MutexLock lock(mu_);
     failure_ = Failure{kind, error, bytes};
   }
-  // The next file that is to be opened is refused.
+  // Refuses the next file that is to be opened.
   void FailNextOpen(int error) {
     const MutexLock lock(mu_);
     open_error_ = error;
   }
-  // From now on every file that is to be opened is refused; 0: none any more.
+  // Refuses every file that is to be opened from now on; with error 0, none.
   void FailOpens(int error) {
     const MutexLock lock(mu_);
     opens_error_ = error;
     refused_opens_ = 0;
   }
-  // Waits until FailOpens has refused so many.
+  // Waits until FailOpens has refused `count` files.
   void AwaitRefusedOpens(uint64_t count) {
     const MutexLock lock(mu_);
     while (refused_opens_ < count) changed_.Wait(mu_);
@@ -120,12 +120,12 @@ class FakeZonefs {
     const MutexLock lock(mu_);
     removed_ = true;
   }
-  // Waits until so many transfers are held.
+  // Waits until `count` transfers are held.
   void AwaitHeld(size_t count) {
     const MutexLock lock(mu_);
     while (held_.size() < count) changed_.Wait(mu_);
   }
-  // From now on transfers wait, until Release.
+  // Makes transfers wait until Release.
   void Hold() {
     const MutexLock lock(mu_);
     holding_ = true;
@@ -140,7 +140,7 @@ class FakeZonefs {
     for (KernelTransfer* transfer : held) Enqueue(*transfer);
   }
 
-  // How many files are open now with this access, O_RDONLY or O_WRONLY.
+  // Returns how many files are open now with this access, O_RDONLY or O_WRONLY.
   size_t OpenFor(int access) const {
     size_t count = 0;
     for (const auto& [zone, flags] : OpenNow()) count += (flags & O_ACCMODE) == access ? 1 : 0;
@@ -209,7 +209,7 @@ class FakeZonefs {
   std::string PathOf(uint32_t zone) const { return folder_ + "/" + std::to_string(zone); }
   uint64_t SizeOf(uint32_t zone) const { return std::filesystem::file_size(PathOf(zone)); }
 
-  // Zones that hold an active resource: those that are written in part, or open.
+  // Returns how many zones hold an active resource: those that are written in part, or open.
   uint64_t Active() const ISOZONE_REQUIRES(mu_) {
     uint64_t active = 0;
     for (uint32_t zone = 0; zone < zones_.size(); ++zone) active += IsActive(zone) ? 1 : 0;
@@ -229,7 +229,7 @@ class FakeZonefs {
     }
     return false;
   }
-  // The zones whose files this process has open, and how, as /proc/self/fd has them.
+  // Returns the zones whose files this process has open, and how, as /proc/self/fd has them.
   std::vector<std::pair<uint32_t, int>> OpenNow() const {
     std::vector<std::pair<uint32_t, int>> open;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -30,7 +30,7 @@ class FrozenDevice final : public ZonedDevice {
     }
   }
 
-  // The bytes written to a zone, whole blocks. Their number is the write pointer.
+  // The bytes written to a zone, in whole blocks. Their number is the write pointer.
   std::vector<std::byte>& zone(ZoneId zone) { return zones_[zone.value()]; }
 
   const DeviceGeometry& geometry() const override { return geometry_; }

@@ -8,8 +8,8 @@
 
 namespace isozone {
 
-// `fallback`, so that a test does the same each time; or ISOZONE_TEST_SEED, which replays a failure. If that is "new",
-// each call draws a seed, as the long tests of `make torture` want it. The test prints what it got.
+// Returns `fallback`, so that a test does the same each time, or ISOZONE_TEST_SEED, which replays a failure. If that is
+// "new", each call draws a seed, as the long tests of `make torture` want it. The test prints what it got.
 inline uint64_t TestSeed(uint64_t fallback = 1) {
   const char* given = std::getenv("ISOZONE_TEST_SEED");
   if (given == nullptr) return fallback;

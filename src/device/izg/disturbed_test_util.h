@@ -65,8 +65,8 @@ inline const Disturbed kDisturbed[] = {
      true, 12},
 };
 
-// How many zones are in a group that is mostly another die's, or on a die that is mostly in another group. Zones whose
-// group is unknown do not count.
+// Returns how many zones are in a group that is mostly another die's, or on a die that is mostly in another group.
+// Zones whose group is unknown do not count.
 inline size_t WrongZones(const ZoneGroups& groups, const VirtualProber& prober) {
   std::map<uint32_t, std::map<uint32_t, size_t>> dies, groups_of_die;
   for (uint32_t zone = 0; zone < prober.geometry().zone_count; ++zone) {

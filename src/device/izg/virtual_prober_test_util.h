@@ -25,11 +25,11 @@
 namespace isozone {
 
 struct Disturbances {
-  double deviation = 0;  // of a latency, as a share of it
+  double deviation = 0;  // standard deviation of a latency, as a share of it
   double spikes = 0;     // share of reads that take spike_ns more
   int64_t spike_ns = 5 * kMillisecondNs;
   bool spikes_vary = false;     // between nothing and twice spike_ns
-  int64_t send_ns_per_mib = 0;  // what the host needs for sending a read
+  int64_t send_ns_per_mib = 0;  // what the host needs to send a read, for each MiB of it
   // A busy host: the share of reads before which it pauses for pause_ns.
   double pauses = 0;
   int64_t pause_ns = 0;
@@ -44,9 +44,9 @@ struct Disturbances {
   // Background work: about this often, a random die erases up to so many blocks, one after another. 0: never.
   int64_t background_every_ns = 0;
   uint64_t background_erases = 0;
-  // Bytes written last that are read from memory.
+  // How many of the bytes written last are read from memory.
   uint64_t memory = 0;
-  // Bytes that every second zone holds from the beginning.
+  // How many bytes every second zone holds from the beginning.
   uint64_t old_data = 0;
 };
 
@@ -72,12 +72,12 @@ class VirtualProber final : public Prober {
     }
   }
 
-  // The zone holds `bytes` of data already.
+  // Tells that the zone holds `bytes` of data already.
   void Fill(uint32_t zone, uint64_t bytes) {
     zones_[zone].readable = bytes;
     in_use_.insert(zone);
   }
-  // The medium cannot deliver the block of this zone at `offset`.
+  // Makes the block of this zone at `offset` unreadable.
   void Damage(uint32_t zone, uint64_t offset) { damaged_[zone].insert(offset); }
   void FailWrites(uint32_t zone) { unwritable_.insert(zone); }
 
@@ -161,9 +161,9 @@ class VirtualProber final : public Prober {
   std::optional<ZoneId> failed_zone() const override { return failed_; }
 
   size_t still_written() const { return written_.size(); }
-  // What no prober may be asked for, and was. Must stay empty.
+  // Requests that no prober may make, and that were made. Must stay empty.
   const std::set<std::string>& violations() const { return violations_; }
-  // The die that a zone lies on, or its first one. The profile must have timing.
+  // Returns the die that a zone lies on, or its first one. The profile must have timing.
   uint32_t DieOf(uint32_t zone) const { return zone_map_->DieOf(Place(ZoneId(zone)), 0); }
   const Profile& profile() const { return profile_; }
 
@@ -200,7 +200,7 @@ class VirtualProber final : public Prober {
       memory_.pop_front();
     }
   }
-  // Where what is only in memory begins.
+  // Returns the offset in a zone from which on its data is only in memory.
   uint64_t FlashEnd(uint32_t zone) const {
     const auto found = std::ranges::find(memory_, zone, &Chunk::zone);  // the oldest of the zone
     return found == memory_.end() ? std::numeric_limits<uint64_t>::max() : found->offset;
@@ -226,7 +226,7 @@ class VirtualProber final : public Prober {
     return now_ns_ + LoadMap(read);
   }
 
-  // How long loading the missing parts of the map takes.
+  // Returns how long loading the missing parts of the map takes.
   int64_t LoadMap(const ProbeRead& read) {
     if (disturbances_.map_part == 0) return 0;
     int64_t takes_ns = 0;
@@ -282,7 +282,7 @@ class VirtualProber final : public Prober {
     return count;
   }
 
-  // The latency that the host sees.
+  // Returns the latency that the host sees.
   int64_t Seen(int64_t latency_ns) {
     const double normal = std::sqrt(-2 * std::log(1 - random_.Real())) * std::cos(2 * std::acos(-1.0) * random_.Real());
     const double noise = std::max(0.1, 1 + disturbances_.deviation * normal);

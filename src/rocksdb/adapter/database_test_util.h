@@ -15,8 +15,8 @@
 
 namespace isozone {
 
-// A new one in `directory`, with `geometry` as in a URI, as fast as memory. Null if it cannot be made: the test has
-// failed.
+// Makes a file system in `directory` on a new device, with `geometry` as in a URI and as fast as memory. If that fails,
+// the test has failed, and the result is null.
 inline std::unique_ptr<ZonedFileSystem> MakeEmulatedFileSystem(const std::string& directory,
                                                                const std::string& geometry) {
   const std::string text = "emu:" + directory + "/ssd.img?timing=off&" + geometry;
@@ -36,7 +36,7 @@ inline std::unique_ptr<ZonedFileSystem> MakeEmulatedFileSystem(const std::string
   return nullptr;
 }
 
-// RocksDB hands a database out as DB** before version 11, as unique_ptr<DB>* since.
+// Opens a database: RocksDB returns it as DB** before version 11, as unique_ptr<DB>* since.
 template <typename Database>
 rocksdb::Status OpenInto(const rocksdb::Options& options, const std::string& path, std::unique_ptr<Database>* db) {
   if constexpr (requires { Database::Open(options, path, db); }) {

@@ -14,7 +14,7 @@
 
 namespace isozone {
 
-// A file as "c-f" and what else a case is about.
+// A file with its range of keys as "c-f", and what else a case is about.
 struct TestFile {
   int level = 0;
   uint64_t number = 0;
@@ -43,7 +43,7 @@ inline void AddFiles(LsmTree& tree, const std::vector<TestFile>& files) {
   }
 }
 
-// Five levels, of which `level` is too large with any file in it and the others are not.
+// Returns limits for five levels, of which `level` is too large with any file in it and the others are not.
 inline LsmLimits OnlyLevel(int level) {
   LsmLimits limits;
   limits.level0_files = level == 0 ? 1 : 100;
@@ -52,7 +52,7 @@ inline LsmLimits OnlyLevel(int level) {
   return limits;
 }
 
-// "L1: 3 4, L2: 7 -> L2, next m, cut m, short m-". Nothing: "none".
+// Returns a decision as text, "L1: 3 4, L2: 7 -> L2, next m, cut m, short m-", or "none".
 inline std::string Describe(const std::optional<CompactionPick>& pick) {
   if (!pick) return "none";
   std::string text;
@@ -70,7 +70,7 @@ inline std::string Describe(const std::optional<CompactionPick>& pick) {
 // One row of the table of a picker: the tree, where the sweep is, and what is to be decided.
 struct PickCase {
   std::string what;
-  int level = 1;  // that is too large
+  int level = 1;  // the level that is too large
   std::vector<TestFile> files;
   std::vector<std::pair<int, std::string>> pointers;
   std::string picked;

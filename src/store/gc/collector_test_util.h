@@ -107,7 +107,7 @@ class FakeStore final : public GcZones, public GcFiles {
     return files_.at(file).content;
   }
 
-  // The zones that a file lies in, and the class of a zone.
+  // Return the zones that a file lies in, and the class of a zone.
   std::set<uint32_t> ZonesOf(uint64_t file) const {
     const std::lock_guard lock(mu_);
     std::set<uint32_t> zones;
@@ -132,7 +132,7 @@ class FakeStore final : public GcZones, public GcFiles {
     std::unique_lock lock(mu_);
     changed_.wait(lock, predicate);
   }
-  // Whether any round has gained something. The mutex must be held.
+  // Returns whether any round has gained something. The mutex must be held.
   bool HasGained() const { return std::count(gained.begin(), gained.end(), true) > 0; }
   template <typename Function>
   void Locked(Function function) {
