@@ -65,7 +65,7 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == StatusCode::kOk; }
   StatusCode code() const { return code_; }
-  // Empty for OK.
+  // Returns the message, which is empty for OK.
   std::string_view message() const { return message_ ? std::string_view(*message_) : std::string_view(); }
   // Returns the status as text: "No space: the device has no empty zone"; "OK".
   std::string ToString() const;

@@ -11,7 +11,7 @@
 
 namespace isozone {
 
-// What an emulated device says.
+// The description of an emulated device.
 struct EmulationDescription {
   std::string profile_text;         // the profile that the device was made with (device/emulated/nand/profile.h)
   bool timing = false;              // whether it takes the time that the profile says; if not, it is as fast as memory
@@ -19,7 +19,7 @@ struct EmulationDescription {
   Histogram::Snapshot lateness_ns;  // how late completions were; empty without timing
 };
 
-// What a device of the kernel says.
+// The description of a device of the kernel.
 struct KernelDeviceDescription {
   std::string path;            // opens this device once more, also where its name has come to name another one
   std::string model;           // as sysfs has it

@@ -56,7 +56,7 @@ constexpr bool IsOpen(ZoneState s) { return s == ZoneState::kImplicitlyOpen || s
 // Returns whether a zone in this state holds an active resource (ZNS 2.1.1.3).
 constexpr bool IsActive(ZoneState s) { return IsOpen(s) || s == ZoneState::kClosed; }
 
-// How a request has ended: (status code type << 8) | status code, as NVMe prints it.
+// The result of a request, (status code type << 8) | status code, as NVMe prints it.
 enum class DeviceStatus : uint16_t {
   kSuccess = 0x000,
   kInvalidField = 0x002,      // not whole blocks, null buffer, longer than the transfer limit
@@ -137,8 +137,8 @@ struct DeviceRequest {
   DeviceOffset written_at;  // kAppend: where the data went
 };
 
-// What the device did since it was created, or, if it does not tell that, since it was opened: the part of SMART that
-// Isozone needs.
+// Counts of what the device did since it was created, or, if it does not tell that, since it was opened: the part of
+// SMART that Isozone needs.
 struct DeviceCounters {
   uint64_t host_bytes_read = 0;
   uint64_t host_bytes_written = 0;   // writes and appends

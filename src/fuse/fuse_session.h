@@ -84,7 +84,7 @@ class FuseSession {
   // Serves requests until there is no next one. Returns the error that `next` ended with, or 0 if this session ends.
   int ServeRequests(const std::function<int(fuse_buf& request)>& next);
   Result<FileDescriptor> CloneChannel() const;
-  // What the directory shows: this mount, another one, or no mount any more.
+  // The mount that the directory shows: this one, another one, or none any more.
   enum class Shown : uint8_t { kThis, kAnother, kNothing };
   Shown WhatIsShown() const;
   // Serves until nothing has come for a while. Returns false if its patience ended before that.

@@ -37,8 +37,8 @@ class InputStream {
 
  private:
   struct Part {
-    ZoneId zone;  // of the file
-    uint64_t bytes = 0;
+    ZoneId zone;
+    uint64_t bytes = 0;  // of the file in this zone
   };
   struct File {
     std::vector<Part> parts;  // one for each zone

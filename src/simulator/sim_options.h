@@ -59,7 +59,7 @@ struct SimTree {
   bool log = true;                // a memtable has a write-ahead log
   uint32_t level0_slowdown = 20;  // files
   uint32_t level0_stop = 36;      // files
-  // How many bytes of compaction debt slow puts down, and how many stop them.
+  // The bytes of compaction debt that slow puts down, and those that stop them.
   CompactionDebtLimits pending = {.soft_bytes = 64 * kGiB, .hard_bytes = 256 * kGiB};
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
@@ -72,7 +72,7 @@ struct SimTree {
   bool moves = true;     // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
 };
 
-// How fast a processor is. The defaults are what RocksDB 7.8 does on two cores of a server of 2021 with values of 800
+// The speed of a processor. The defaults are what RocksDB 7.8 does on two cores of a server of 2021 with values of 800
 // bytes (docs/simulator.md).
 struct SimRates {
   uint64_t put = 136'000'000;         // bytes a second, of all puts
@@ -80,7 +80,7 @@ struct SimRates {
   uint64_t compaction = 250'000'000;  // bytes a second that a worker merges or flushes
 };
 
-// What placement is told of a table.
+// The facts about a table that placement is told.
 enum class TableHints : uint8_t {
   kNone,
   kLifetime,  // RocksDB's hint, which follows from the level

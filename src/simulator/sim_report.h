@@ -64,7 +64,7 @@ struct SimReport {
   uint64_t resets = 0;
   uint64_t finishes = 0;
 
-  // At the end.
+  // The state at the end.
   uint64_t files = 0;
   uint64_t file_bytes = 0;
   uint32_t zones = 0;  // zones of the device

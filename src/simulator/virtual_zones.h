@@ -36,7 +36,7 @@ struct ZonePiece {
   uint64_t end() const { return offset + length; }
 };
 
-// Where a run of bytes of a file lies. The order of the runs in the file is not kept.
+// The place of a run of bytes of a file. The order of the runs in the file is not kept.
 struct FilePlace {
   ZoneId zone;
   uint64_t offset = 0;  // bytes from the start of the zone

@@ -85,7 +85,7 @@ class ExtentList {
     bool Add(uint64_t device_offset, uint64_t extent_length);
   };
 
-  // Where an element begins.
+  // The place where an element begins.
   struct Place {
     size_t chunk = 0;
     size_t at = 0;  // bytes in the chunk

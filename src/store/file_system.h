@@ -44,7 +44,7 @@
 
 namespace isozone {
 
-// How a file is written.
+// The way in which a file is written.
 enum class FileKind : uint8_t {
   kData,   // in bulk and then closed: SSTables, blobs, backups. Holds a zone while it is written.
   kLog,    // appended and synced in small pieces: WAL, MANIFEST. Framed in-band: a Sync takes no metadata write, and
@@ -54,7 +54,7 @@ enum class FileKind : uint8_t {
 // Returns "data", "log" or "small".
 std::string_view FileKindName(FileKind kind);
 
-// How a new file is written, counted and placed.
+// The options of a new file: how it is written, counted and placed.
 struct CreateOptions {
   FileKind kind = FileKind::kData;
   IoClass io_class = IoClass::kOther;
@@ -119,7 +119,7 @@ class FileWriter {
   virtual Status Close() = 0;
 
   virtual uint64_t size() const = 0;
-  // These change how data is placed and counted that is written from now on.
+  // These functions change how data that is written from now on is placed and counted.
   virtual void SetLifetime(Lifetime lifetime) = 0;
   virtual void SetLevel(int8_t level) = 0;  // of the LSM tree; DataClass::kNoLevel: not known
   virtual void SetIoClass(IoClass io_class) = 0;
@@ -224,15 +224,15 @@ struct FileDetails {
   ExtentList extents;      // where its bytes lie; for a log, the payloads of its frames
 };
 
-// What a file has in one zone: bytes of data, and of a log its frames with headers and padding. These are what
-// ZoneView::live counts.
+// The bytes that a file has in one zone: its data, or a log's frames with headers and padding. ZoneView::live counts
+// the same bytes.
 struct FileInZone {
   uint64_t inode = 0;
   std::vector<std::string> paths;  // all of its names
   FileKind kind = FileKind::kData;
   uint64_t bytes = 0;
 };
-// How many bytes a file has in one zone.
+// The number of bytes that a file has in one zone.
 struct ZoneOfFile {
   ZoneId zone;
   uint64_t bytes = 0;
@@ -279,7 +279,7 @@ class FileSystemState {
   virtual Status Settle() = 0;
 };
 
-// What callers can ask of GC, beside what the collector does by itself (store/gc/collector.h).
+// The requests that callers can make of GC, beside what the collector does by itself (store/gc/collector.h).
 //
 // Thread safety: any thread.
 class GarbageCollection {
@@ -294,7 +294,7 @@ class GarbageCollection {
   virtual Status SetOptions(const GcOptions& options) = 0;
 };
 
-// What the file system remembers of which zones share hardware.
+// The memory of the file system for which zones share hardware.
 //
 // Thread safety: any thread.
 class ZoneGroupRecord {

@@ -32,14 +32,14 @@
 
 namespace isozone {
 
-// Who owns a new inode, and who may do what with it.
+// The owner and the permissions of a new inode.
 struct InodeOwner {
   uint32_t mode = 0644;  // permission bits, 0 to 07777
   uint32_t user = 0;
   uint32_t group = 0;
 };
 
-// What SetAttributes changes; what is not set stays. The time of change becomes now.
+// The changes that SetAttributes makes; what is not set stays. The time of change becomes now.
 struct AttributeChanges {
   std::optional<uint32_t> mode = {};  // permission bits, 0 to 07777
   std::optional<uint32_t> user = {};
@@ -47,7 +47,7 @@ struct AttributeChanges {
   std::optional<FileTime> modified = {};
 };
 
-// What a rename does with the new name.
+// The way in which a rename treats a file that has the new name already.
 enum class RenameMode : uint8_t {
   kReplace,    // a file by a file, an empty directory by a directory
   kNoReplace,  // kAlreadyExists where the new name is taken

@@ -16,7 +16,7 @@
 
 namespace isozone {
 
-// How a file system is mounted. The table in mount_options.cc has the range of each option.
+// The options of a mount. The table in mount_options.cc has the range of each option.
 struct MountOptions {
   bool read_only = false;
   std::string policy = "isozone";     // placement policy, by name

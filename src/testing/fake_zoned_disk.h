@@ -127,7 +127,7 @@ class FakeZonedDisk {
     removed_ = true;
   }
 
-  // What the kernel was asked since the beginning.
+  // Counts of what the kernel was asked since the beginning.
   struct Asked {
     uint64_t reads = 0;
     uint64_t writes = 0;

@@ -23,7 +23,7 @@ namespace isozone::cli {
 
 constexpr size_t kHoleBlock = 4096;  // bytes: what is shorter, or lies across such blocks, is no hole
 
-// What comes next in a file: bytes, or a hole.
+// The next part of a file: bytes, or a hole.
 struct ContentRun {
   uint64_t length = 0;  // bytes; 0 at the end of the file
   bool is_hole = false;

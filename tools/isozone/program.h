@@ -14,7 +14,7 @@
 
 namespace isozone::cli {
 
-// What a command does once its options are parsed.
+// The function that a command runs once its options are parsed.
 using Action = std::function<Status(Console& console)>;
 
 struct Command {

@@ -11,9 +11,9 @@
 namespace isozone::cli {
 
 // One look at a device.
-struct Look {  // one line for a person, if no process has the device mounted; else empty
+struct Look {
   Statistics statistics;
-  std::string note;  // one line for a person, if this is not a mount that lives; else empty
+  std::string note;  // one line for a person, if no process has the device mounted; else empty
 };
 
 // Looks at the device of `uri`, as commands take it. The page of a process that died is read and then removed, so that

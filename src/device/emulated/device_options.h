@@ -18,8 +18,8 @@ enum class ImageSync : uint8_t {
   kDisk,     // durable data also survives the host: flush, fua, reset, finish, open and close sync the image file
 };
 
-// How to run a device: timing=, speed=, sync=, foreign_active=, and the keys of FaultPlan. An image remembers the
-// timing and the sync that it was made with.
+// The options with which a device is run: timing=, speed=, sync=, foreign_active=, and the keys of FaultPlan. An image
+// remembers the timing and the sync that it was made with.
 struct EmulatedOptions {
   std::optional<bool> timing;     // absent: as the image was made; else as the profile says
   std::optional<ImageSync> sync;  // absent: as the image was made; else kProcess
@@ -29,8 +29,9 @@ struct EmulatedOptions {
 };
 Result<EmulatedOptions> TakeEmulatedOptions(UriOptions& options);
 
-// What a device should be. For a new device these values replace those of its profile; an existing device must have
-// them. profile=, zones=, zone_size=, zone_capacity=, block_size=, max_open=, max_active=, fua_covers_zone=.
+// The geometry that a device should have. For a new device these values replace those of its profile; an existing
+// device must have them. profile=, zones=, zone_size=, zone_capacity=, block_size=, max_open=, max_active=,
+// fua_covers_zone=.
 struct GeometryWishes {
   std::optional<std::string> profile;  // name or path
   std::optional<uint64_t> zones;

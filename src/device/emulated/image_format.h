@@ -115,7 +115,7 @@ struct ImageInfo {
   bool sync_disk = false;
 };
 
-// Where the parts of the file lie, computed from a geometry that was checked.
+// The places of the parts of the file, computed from a geometry that was checked.
 struct ImageLayout {
   explicit ImageLayout(const DeviceGeometry& geometry);
   uint64_t zone_stride;

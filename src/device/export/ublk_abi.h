@@ -29,7 +29,7 @@ enum class DeviceState : uint16_t { kDead = 0, kLive = 1, kQuiesced = 2, kFailIo
 inline constexpr uint32_t kAnyDevice = UINT32_MAX;  // in kAddDevice: the kernel chooses the number
 inline constexpr uint16_t kNoQueue = UINT16_MAX;
 
-// In the 128-byte submission of an io_uring command.
+// The content of the 128-byte submission of a control command to io_uring.
 struct ControlCommand {
   uint32_t device = kAnyDevice;
   uint16_t queue = kNoQueue;
@@ -164,7 +164,7 @@ static_assert(sizeof(RequestDescriptor) == 24);
 
 inline constexpr uint32_t kMaxDepth = 4096;
 
-// In the 64-byte submission of an io_uring command.
+// The content of the 64-byte submission of a queue's command to io_uring.
 struct IoCommand {
   uint16_t queue = 0;
   uint16_t tag = 0;

@@ -13,8 +13,8 @@ namespace isozone {
 
 class UblkControl {
  public:
-  // kPermissionDenied if this process may not; kNotSupported without the module ublk_drv, and if the kernel is too old
-  // or has no zones.
+  // Opens ublk's control device. kPermissionDenied: this process may not. kNotSupported: the module ublk_drv is
+  // missing, or the kernel is too old or has no zones.
   static Result<std::unique_ptr<UblkControl>> Open();
   virtual ~UblkControl() = default;
 

@@ -44,16 +44,16 @@ inline constexpr size_t kMostLevels = kLoads.size();
 // The measurement of one needle.
 struct NeedleTime {
   int64_t latency_ns = 0;
-  // How long after the needle was sent each of the first pivots of its burst ended.
+  // For each of the first pivots of the burst, the time from sending the needle to the end of the pivot.
   std::array<int64_t, kMostLevels> pivot_ns{};
 };
 
-// What a needle says: the number of the pivot in its burst that delayed it, or one of these.
+// The result of a needle: the number of the pivot in its burst that delayed it, or one of these.
 using Verdict = int;
 inline constexpr Verdict kUndelayed = -1;
 inline constexpr Verdict kDoubtful = -2;  // the latency fits nothing
 
-// What Calibrate has found.
+// The result of Calibrate.
 struct ProbeCalibration {
   size_t levels = 1;                  // pivots of different loads that a burst can tell apart
   size_t crowd = 1;                   // needles in a burst, if they are of many groups
@@ -70,13 +70,13 @@ struct ProbeCalibration {
   double false_interference_alone = 0;
 };
 
-// What is written to zones so that reads of them reach the flash, in bytes.
+// The data that is written to zones so that reads of them reach the flash, in bytes.
 struct Preparation {
   uint64_t beyond = 0;  // to each zone, behind what is read of it
   uint64_t filler = 0;  // to other zones, after a batch was prepared and before it is read
 };
 
-// What a probe has done so far.
+// The counts of what a probe has done so far.
 struct ProbeCounts {
   uint64_t bytes_prepared = 0;
   uint64_t unreadable_blocks = 0;

@@ -114,7 +114,7 @@ class LinuxDevice final : public ZonedDevice {
   void EndWrite(DeviceRequest& request);
   void CompleteWrite(DeviceRequest& request, DeviceStatus status);
 
-  // These block, on a task thread.
+  // These functions block, and run on a task thread.
   void Resolve(DeviceRequest& request, int error);
   // Sends a write or append again, on the thread of write_again_. Returns false if its zone does not wait for it.
   // `resends` is how often it was sent before.

@@ -12,7 +12,7 @@
 
 namespace isozone {
 
-// How a write becomes durable.
+// The means by which a write becomes durable.
 enum class DurableWrites : uint8_t {
   kAlways,  // the device has no volatile cache: a write that completed is durable
   kForced,  // Force Unit Access

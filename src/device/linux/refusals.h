@@ -12,7 +12,7 @@
 
 namespace isozone {
 
-// What is known of a path that could not be opened.
+// The facts about a path that could not be opened.
 struct DeviceUse {
   std::string path;
   std::string mounted_at;            // where a file system on it is mounted, or "swap"; empty if it is not

@@ -27,7 +27,7 @@
 
 namespace isozone {
 
-// What a file is to RocksDB, as far as its names tell.
+// The kind of a file in RocksDB, as far as its names tell.
 enum class FileGroup : uint8_t {
   kTables,  // *.sst, *.ldb
   kBlobs,   // *.blob

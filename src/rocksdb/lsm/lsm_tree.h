@@ -92,7 +92,7 @@ class LsmTree {
   size_t FirstBeginningAfter(int level, std::string_view key) const;
 
   const CompactionPointers& pointers() const { return pointers_; }
-  // For the owner, which restores the pointers that it has kept.
+  // The owner writes through this reference to restore the pointers that it has kept.
   CompactionPointers& pointers() { return pointers_; }
 
  private:

@@ -20,7 +20,7 @@
 
 namespace isozone {
 
-// How far a flush has come.
+// The step that a flush has reached.
 enum class FlushStep : uint8_t {
   kBegun,
   kWrites,    // RocksDB writes its table

@@ -49,8 +49,8 @@ class SteeringListener : public LevelListener {
  private:
   bool steers() const { return steering_.picker != kNone; }
 
-  // What an options file says (docs/steering.md), before there is a database. 0 threads stand for as many as RocksDB
-  // would use.
+  // The settings of an options file (docs/steering.md), before there is a database. 0 threads stand for as many as
+  // RocksDB would use.
   ColumnFamilyDriverOptions steering_ = {.picker = std::string(kNone), .threads = 0, .needs_cuts = false};
 };
 

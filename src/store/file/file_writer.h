@@ -68,8 +68,8 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   // Longest append that counts as small: RocksDB gathers more before it appends to a table.
   static constexpr size_t kSmallAppend = 16 * kKiB;
 
-  // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it,
-  // has written it, or has made it durable.
+  // The point until which a call waits for the data that it writes out: until the sink has been given it, has started
+  // to write it, has written it, or has made it durable.
   enum class Wait : uint8_t { kForPlace, kForStart, kForDevice, kForDurability };
 
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);

@@ -41,8 +41,8 @@ struct LogFrameHeader {
   uint64_t file_offset = 0;  // of the first payload byte
   uint32_t length = 0;       // payload bytes, > 0
   uint32_t header_crc = 0;   // of the other fields except `crc`; the length can be trusted before the payload is there
-  // Where the region begins: bytes from the start of the zone. It keeps a region of the same log that was begun behind
-  // an open one, and that the metadata does not know, from being taken for a part of that one.
+  // The beginning of the region, in bytes from the start of the zone. It keeps a region of the same log that was begun
+  // behind an open one, and that the metadata does not know, from being taken for a part of that one.
   uint64_t region_begin = 0;
 };
 static_assert(sizeof(LogFrameHeader) == 40);

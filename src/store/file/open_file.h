@@ -129,7 +129,7 @@ class OpenFile {
   // The claim on space that was the file's and that the metadata does not name any more: handles may be reading it. It
   // goes with the last handle.
   SpaceClaim unnamed;
-  // In a read-only mount: `pins` keep the writer, in another process, from resetting the zones where the file is read.
+  // In a read-only mount, `pins` keep the writer, in another process, from resetting the zones where the file is read.
   // `coming_pins` do so for its next places, which may not be read before the metadata was looked at once more.
   ZonePins pins;
   ZonePins coming_pins;

@@ -49,7 +49,7 @@ class OpenWriter {
 
 class OpenWriters {
  public:
-  // As long as Linux leaves dirty pages in memory before it writes them back, by default.
+  // The time for which Linux leaves dirty pages in memory before it writes them back, by default.
   static constexpr int64_t kWriteBackNs = 5'000'000'000;
 
   // Logs with equal values reach the device in the order in which they were made. A writer of no log has none.
@@ -64,10 +64,10 @@ class OpenWriters {
   OpenWriters(const OpenWriters&) = delete;
   OpenWriters& operator=(const OpenWriters&) = delete;
 
-  // What the thread does for the memory that outlives the process, and for the metadata.
-  struct Work {                             // returns whether somebody waits for memory
-    std::function<bool()> is_memory_short;  // makes some memory ready for use; returns false if all of it is
-    std::function<bool()> prepare_memory;   // makes some of it ready for use; false: all of it is
+  // The work of the thread for the memory that outlives the process, and for the metadata.
+  struct Work {
+    std::function<bool()> is_memory_short;  // returns whether somebody waits for memory
+    std::function<bool()> prepare_memory;   // makes some memory ready for use; returns false if all of it is
     std::function<void()> save_metadata;    // begins to make the metadata durable as it is
   };
   // Starts the thread. Fails with kIoError if the system has none.

@@ -68,7 +68,7 @@ class ReadAhead final : public ReadAheadMemory::Holder {
     uint64_t size = 0;  // bytes
     uint64_t generation = 0;
   };
-  // What a call does after it has released the lock.
+  // The work that a call does after it has released the lock.
   struct Work {
     std::vector<std::shared_ptr<Window>> to_read;
     std::vector<std::shared_ptr<Window>> gone;  // their destructors wait

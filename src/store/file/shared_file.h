@@ -34,7 +34,7 @@
 
 namespace isozone {
 
-// What the positional files of a mount have in common.
+// The services that all positional files of a mount share.
 struct PositionalServices {
   explicit PositionalServices(std::shared_ptr<MountContext> mount)
       : context(std::move(mount)), zones(*context), promises(*context->pool, context->geometry().zone_capacity) {}

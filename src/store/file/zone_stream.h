@@ -49,7 +49,7 @@ class ZoneStream {
   // Reserve, if no zone is held. Never waits. Returns false if there is no zone that nobody else needs.
   bool Widen(uint64_t bytes, std::span<const uint32_t> taken_groups);
 
-  // Where the next write goes. Only while held().
+  // The zone and the offset of the next write. Only while held().
   ZoneId zone() const { return lease_.zone(); }
   DeviceOffset next() const { return lease_.next(); }
   uint64_t room() const { return lease_.held() ? lease_.room() : 0; }

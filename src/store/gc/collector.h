@@ -32,7 +32,7 @@
 
 namespace isozone {
 
-// How GC works.
+// The options of GC.
 struct GcOptions {
   std::string scheme = "isozone";              // by name (store/zone/gc_scheme.h)
   std::optional<uint32_t> start_percent = {};  // free space below which it collects; the scheme's own if not set
@@ -40,7 +40,7 @@ struct GcOptions {
   bool verify = true;                          // reads copies back before files use them
 };
 
-// What GC has done so far, and does now.
+// Counts of what GC has done so far, and what it does now.
 struct GcStats {
   CopyStats copies;
   uint64_t rounds = 0;  // rounds in which something was read
@@ -51,7 +51,7 @@ struct GcStats {
   uint64_t round_to_copy = 0;  // bytes of all victims that were chosen last
 };
 
-// What a round of GC would do.
+// The effect that a round of GC would have.
 struct GcPlan {
   std::string scheme;
   GcSpace space;

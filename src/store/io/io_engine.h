@@ -91,7 +91,7 @@ class IoEngine {
   static constexpr uint32_t kDeviceDepth = 64;
   static constexpr uint32_t kDepthOfUnit = 2;
 
-  // How many requests of one group may be at the device.
+  // The number of requests of one group that may be at the device.
   struct Depth {
     uint32_t all;
     uint32_t background;  // requests of background classes among them

@@ -80,7 +80,7 @@ constexpr uint64_t PackPublished(uint64_t length, uint32_t crc) { return length 
 constexpr uint64_t PublishedLength(uint64_t published) { return published >> 32U; }
 constexpr uint32_t PublishedCrc(uint64_t published) { return static_cast<uint32_t>(published); }
 
-// Where everything lies in a file of `bytes` bytes, in bytes from its beginning.
+// The places of all parts of a file of `bytes` bytes, in bytes from its beginning.
 struct KeptLayout {
   static constexpr uint64_t kJournal = sizeof(KeptHeader);
   static constexpr uint64_t kUnits = kJournal + sizeof(KeptJournal);

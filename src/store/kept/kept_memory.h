@@ -140,9 +140,9 @@ class KeptMemory {
   std::function<void()> on_awaited_;
   uint64_t prepared_ = 0;  // bytes, of the file
 
-  std::atomic<uint64_t> used_{0};      // bytes of units
-  std::atomic<uint64_t> full_{0};      // of these, bytes of full ones
-  std::atomic<uint32_t> awaiting_{0};  // bytes of full units among them
+  std::atomic<uint64_t> used_{0};  // bytes of units
+  std::atomic<uint64_t> full_{0};  // bytes of full units among them
+  std::atomic<uint32_t> awaiting_{0};
   std::atomic<uint64_t> waits_{0};
   mutable Mutex mu_;
   CondVar given_up_;

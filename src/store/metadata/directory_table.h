@@ -70,7 +70,7 @@ class DirectoryTable {
   Iterator Behind(std::string_view name) const;
 
  private:
-  // Where `name` is or would be.
+  // The slot that `name` has or would get.
   struct Slot {
     Chunks::iterator chunk;
     size_t at = 0;    // bytes

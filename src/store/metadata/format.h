@@ -32,7 +32,7 @@ struct SuperblockHeader {
   static constexpr uint64_t kMagic = 0x00454E4F5A4F5349;  // "ISOZONE", NUL
   static constexpr uint64_t kSlotMin = 4096;              // bytes
 
-  // These three lie here in every version of the format.
+  // These three fields lie here in every version of the format.
   uint64_t magic;
   uint32_t crc;  // of the whole slot, with this field as 0
   uint32_t version;
@@ -90,7 +90,7 @@ static_assert(offsetof(BatchHeader, header_crc) == 4 && offsetof(BatchHeader, pa
               offsetof(BatchHeader, lead_length) == 36 && offsetof(BatchHeader, next_zone) == 40 &&
               offsetof(BatchHeader, kind) == 44 && offsetof(BatchHeader, copies) == 45);
 
-// In a payload each record is its length (4 bytes), and as many bytes of body: metadata_codec.h.
+// A record in a payload is the length of its body (4 bytes) and the body: metadata_codec.h.
 inline constexpr uint64_t kRecordPrefix = 4;
 
 }  // namespace isozone

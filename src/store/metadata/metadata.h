@@ -68,7 +68,7 @@ struct LogRegion {
   bool operator==(const LogRegion&) const = default;
 };
 
-// What an inode has only if it was made or changed through InodeFiles. A symbolic link always has it.
+// The part of an inode that exists only if it was made or changed through InodeFiles. A symbolic link always has it.
 struct InodeDetails {
   static constexpr size_t kTargetMax = 4095;       // bytes
   static constexpr size_t kXattrNameMax = 255;     // bytes
@@ -86,7 +86,7 @@ struct InodeDetails {
   bool operator==(const InodeDetails&) const = default;
 };
 
-// What the metadata knows of a file, a directory or a symbolic link.
+// The metadata of a file, a directory or a symbolic link.
 struct Inode {
   InodeId id;
   bool is_directory = false;

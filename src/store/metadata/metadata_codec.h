@@ -33,7 +33,7 @@ struct CheckpointFooter {
   bool operator==(const CheckpointFooter&) const = default;
 };
 
-// These append to `out`. The operations have been applied to a state, so their names and extents are valid.
+// These functions append to `out`. The operations have been applied to a state, so their names and extents are valid.
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out);
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out);
 void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out);

@@ -27,7 +27,7 @@
 
 namespace isozone {
 
-// How much room a copy has behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
+// The room that a copy has behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
 enum class MetadataRest {
   kWhole,    // half of the checkpoint, but at least an eighth of a zone and four blocks
   kMost,     // the mean of kWhole and kHalf

@@ -34,7 +34,7 @@ struct MetadataCopy {
   std::string text;       // what is wrong with it, for users
 };
 
-// What was found on a device.
+// The metadata that was found on a device.
 struct RecoveredMetadata {
   MetadataState state;
   std::string label;
@@ -47,7 +47,7 @@ struct RecoveredMetadata {
   std::set<ZoneId> behind_zones;  // zones that, according to a copy which is behind, hold files
   uint32_t copies_wanted = 0;
   std::vector<MetadataCopy> copies;  // what was found of them
-  // Where writing continues; opaque here.
+  // The position at which writing continues; opaque here.
   struct Position;
   std::shared_ptr<const Position> position;
 

@@ -20,7 +20,7 @@
 
 namespace isozone {
 
-// So many copies and records are never written, and counting on from there cannot wrap.
+// Upper bounds of the numbers of copies and records. They are never reached, and counting on from there cannot wrap.
 inline constexpr uint64_t kGenerationMax = uint64_t{1} << 62;
 inline constexpr uint64_t kSequenceMax = uint64_t{1} << 62;
 

@@ -9,11 +9,11 @@
 namespace isozone {
 
 struct FreedZones {
-  // Empty zones, in order, in which the file system on the device has nothing, which it does not keep for its
+  // The empty zones, in order, in which the file system on the device has nothing, which it does not keep for its
   // metadata, and which no reader in another process pins.
   std::vector<ZoneId> free;
-  // By zone, the bytes from its start that were certainly written. In a zone that was finished early, reading what lies
-  // behind takes no time.
+  // For each zone, the bytes from its start that were certainly written. In a zone that was finished early, reading
+  // what lies behind takes no time.
   std::vector<uint64_t> written;
 };
 

@@ -76,9 +76,9 @@ class ReadOnlyRefresh {
   MetadataCopies Metadata() const;
 
  private:
-  // How often the metadata is looked at for files that nobody reads.
+  // The interval at which the metadata is looked at for files that nobody reads.
   static constexpr int64_t kFollowNs = 250 * kMillisecondNs;
-  // How often a refresh looks at the metadata in a row, while files move on.
+  // The number of times that a refresh looks at the metadata in a row, while files move on.
   static constexpr int kMostLooks = 8;
   using Pointers = std::vector<std::pair<ZoneId, uint64_t>>;     // of zones
   using Generations = std::vector<std::pair<ZoneId, uint64_t>>;  // of the copies that begin there
@@ -88,7 +88,7 @@ class ReadOnlyRefresh {
   Result<Pointers> ReadPointers() const ISOZONE_REQUIRES(mu_);
   // Returns whether no copy was replaced since all of the metadata was read.
   Result<bool> SameCopies() ISOZONE_REQUIRES(mu_);
-  // Which open files are brought up to date. To let logs grow costs reading them.
+  // The open files that are brought up to date. To let logs grow costs reading them.
   enum class Files : uint8_t { kAll, kButLogs };
   Status RefreshLocked(Files files = Files::kAll) ISOZONE_REQUIRES(mu_);
   // Brings the state up to date, but not the open files. Reads the `tails` of open logs before that, unless null.

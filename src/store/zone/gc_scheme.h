@@ -43,7 +43,7 @@ struct GcCandidate {
   double utilisation() const { return static_cast<double>(valid) / static_cast<double>(capacity); }
 };
 
-// How much space there is, and who lacks some.
+// The space that there is, and the demand for it.
 struct GcSpace {
   uint32_t zones = 0;  // that files can have
   uint32_t empty_zones = 0;

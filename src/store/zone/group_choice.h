@@ -23,7 +23,7 @@ namespace isozone {
 
 class GroupChoice {
  public:
-  // How good a group is for the file; lower is better.
+  // The rank of a group for the file; a lower one is better.
   struct Rank {
     bool taken = false;
     uint32_t urgent = 0;

@@ -24,7 +24,7 @@
 
 namespace isozone {
 
-// What a byte of free space costs the scheme `isozone`, in bytes copied, for one of the given candidates.
+// The cost of a byte of free space for the scheme `isozone`, in bytes copied, for one of the given candidates.
 class IsozoneCost {
  public:
   explicit IsozoneCost(std::span<const GcCandidate> candidates) {

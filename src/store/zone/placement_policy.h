@@ -21,14 +21,14 @@
 
 namespace isozone {
 
-// How many zones of an independent zone group writers hold now.
+// The number of zones of an independent zone group that writers hold now.
 struct GroupLoad {
   uint32_t urgent = 0;  // of logs and flushes
   uint32_t others = 0;
   bool idle() const { return urgent == 0 && others == 0; }
 };
 
-// What a writer needs of a zone, and what is known of the device at the moment.
+// The needs of a writer, and what is known of the device at the moment.
 struct PlacementQuery {
   ZoneUse use = ZoneUse::kData;  // kData or kLog
   Lifetime lifetime = Lifetime::kNotSet;
@@ -57,7 +57,7 @@ struct PlacementQuery {
   bool can_open() const { return token_available && empty_available; }
 };
 
-// Where data goes, or what must be done first.
+// The place for the data, or what must be done first.
 struct Placement {
   enum class Action : uint8_t {
     kUseIdle,    // write to `zone`, which is idle

@@ -15,7 +15,7 @@ constexpr std::string_view ZoneUseName(ZoneUse use) {
   return kNames[static_cast<size_t>(use)];
 }
 
-// Who holds the lease of a zone.
+// The holder of the lease of a zone.
 enum class ZoneWriter : uint8_t { kNone, kMetadata, kLog, kFlush, kCompaction, kGc, kOther };
 inline constexpr int kZoneWriterCount = 7;
 

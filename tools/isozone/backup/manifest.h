@@ -36,7 +36,7 @@ constexpr char kRestoreFolder[] = "/.isozone-restore";
 constexpr size_t kMaxManifest = 512 * kMiB;  // bytes; about a million files
 constexpr size_t kBackupChunk = 1 * kMiB;    // bytes that are copied at a time
 
-// What a file, directory or symbolic link has beside its content (store/inode_files.h).
+// The attributes of a file, directory or symbolic link (store/inode_files.h).
 struct BackupAttributes {
   uint32_t mode = 0644;  // permission bits
   uint32_t user = 0;

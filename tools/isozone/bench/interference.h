@@ -15,7 +15,7 @@
 
 namespace isozone::cli {
 
-// What two zones share, according to the profile of the device.
+// The hardware that two zones share, according to the profile of the device.
 enum class Sharing : uint8_t { kUnknown, kNothing, kChannel, kDie };
 // Returns the kind in words: "apart", "same channel", ...
 std::string_view SharingName(Sharing sharing);

@@ -34,7 +34,7 @@ enum class Color : int {
 
 class Console {
  public:
-  // kAuto: uses colour if standard output is a terminal, TERM is not "dumb", and NO_COLOR is unset or empty.
+  // With kAuto it uses colour if standard output is a terminal, TERM is not "dumb", and NO_COLOR is unset or empty.
   explicit Console(ColorMode mode);
 
   bool color() const { return color_; }

@@ -43,8 +43,8 @@
 
 namespace isozone {
 
-// How slots lie on flash. Slots of a superblock, counted up, fill program units one after another; unit u is on die
-// u mod dies.
+// The order of slots on flash. Slots of a superblock, counted up, fill program units one after another; unit u is on
+// die u mod dies.
 struct FlashLayout {
   uint32_t dies = 0;
   uint32_t page_slots = 0;   // of a flash page

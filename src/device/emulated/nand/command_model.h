@@ -29,9 +29,9 @@ struct TimingOp {
   uint64_t offset = 0;
   // Bytes. For kRead of a zone, the caller clips it, since reading beyond the write pointer takes no time.
   uint64_t length = 0;
-  // kReset, kFinish: bytes of the zone that hold data, on which the duration may depend.
+  // For kReset and kFinish: the bytes of the zone that hold data, on which the duration may depend.
   uint64_t written = 0;
-  // kReset, kFinish: the zone is full already. If it holds less data than its capacity, it was finished.
+  // For kReset and kFinish: whether the zone is full already. If it holds less than its capacity, it was finished.
   bool full = false;
 };
 

@@ -18,14 +18,14 @@
 
 namespace isozone {
 
-// Which dies hold a zone.
+// The rule by which dies hold a zone.
 enum class ZoneMapping : uint8_t {
   kRoundRobin,   // zone i on die i mod dies
   kInterleaved,  // every zone over all dies, page by page
   kRandom,       // each zone on one die drawn from mapping_seed; some dies get up to four times as many as others
 };
 
-// How long a reset takes if the zone is filled to one degree. Interpolation is linear; beyond the points it is
+// The duration of a reset of a zone that is filled to one degree. Interpolation is linear; beyond the points it is
 // constant.
 struct ResetPoint {
   uint32_t fill_permille = 0;  // bytes below the write pointer, in thousandths of the capacity
@@ -61,7 +61,7 @@ struct Profile {
   uint64_t capacity = 0;                    // bytes
   uint64_t erase_block = 0;                 // bytes that a die erases at once: whole program units
 
-  // False: all commands complete at once, and the fields below are not needed (0) and ignored.
+  // If false, all commands complete at once, and the fields below are not needed (0) and ignored.
   bool timing = true;
 
   // Flash: `dies` on `channels`, die d on channel d mod channels.

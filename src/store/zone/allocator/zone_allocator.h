@@ -56,7 +56,7 @@
 
 namespace isozone {
 
-// Which empty zones a reserve for metadata may count on.
+// The empty zones that a reserve for metadata may count on.
 enum class MetadataClaim : uint8_t {
   kNew,      // those that are left beside the reserves of logs and GC
   kRenewed,  // all: it was granted before a mount, and logs and GC may have used their reserves since
@@ -66,13 +66,13 @@ enum class MetadataClaim : uint8_t {
 class ZoneAllocator {
  public:
   static constexpr int64_t kNever = INT64_MAX;
-  // How long after a passing error the metadata is made durable again, and how often somebody who waits for space looks
-  // again.
+  // The time after a passing error until the metadata is made durable again, and the interval at which a request that
+  // waits for space looks again.
   static constexpr int64_t kDurablePauseNs = 100 * kMillisecondNs;
   static constexpr uint64_t kDurableTries = 3;
-  // How long the active zones that others hold are taken into account after the device has refused one.
+  // The time for which active zones of others are taken into account after the device has refused one.
   static constexpr int64_t kOthersNs = kSecondNs;
-  // How long, at most, somebody who waits for space waits for readers that pin some.
+  // The longest time that a request for space waits for readers that pin some.
   static constexpr int64_t kReadersNs = kSecondNs;
 
   // One request for a zone, which is asked until a zone is granted or nothing can help. Its writer counts as waiting
@@ -80,7 +80,7 @@ class ZoneAllocator {
   // allocator must outlive it.
   class Inquiry {
    public:
-    // What a zone is wanted for.
+    // The purpose of a zone.
     enum class Purpose : uint8_t {
       kFiles,
       kBegin,     // a copy of the metadata begins in it
@@ -152,7 +152,7 @@ class ZoneAllocator {
     Lack lack = Lack::kSpace;  // of any answer but kGranted: why no zone could be given
   };
 
-  // What the background thread is to do next.
+  // The next work of the background thread.
   struct Work {
     bool count_others = false;             // look how many zones the device calls active, and NoteOthers
     std::vector<ZoneId> ask_readers = {};  // ask whether readers still pin these zones: ZoneUpkeep::NotePinned
@@ -220,7 +220,7 @@ class ZoneAllocator {
   Attempt TryRoom(Inquiry::Room room) const;
   Placement PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement);
 
-  // These are the remedies for what is lacking. Each returns nothing where it does not help.
+  // These functions are the remedies for what is lacking. Each returns nothing where it does not help.
   Answer Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns);
   Answer RemedyForRoom(Inquiry& inquiry, int64_t now_ns);
   std::optional<Answer> TakeOverLog(const Inquiry& inquiry, Lack lack);

@@ -29,7 +29,7 @@
 
 namespace isozone {
 
-// What the allocator has counted since the start.
+// Counts of the allocator since the start.
 struct AllocatorStats {
   uint64_t resets = 0;
   uint64_t failed_resets = 0;
@@ -51,7 +51,7 @@ struct AllocatorOptions {
   int64_t patience_ns = 0;  // how long a request waits, at most, while others hold the device's active zones
 };
 
-// How the last attempt to make the metadata durable has ended.
+// The result of the last attempt to make the metadata durable.
 struct Durability {
   Status error;             // kReadOnly is for good; after any other error it is tried again
   uint64_t failures = 0;    // attempts that have failed so far
@@ -69,7 +69,7 @@ struct LeaseRecord {
   std::optional<ActiveBudget::Token> open;  // held until the zone is full
   uint64_t last_used = 0;                   // ZoneLedger::use_count at its last use
 };
-// What is held of a zone that is active, or leased.
+// The tokens and the lease of a zone that is active, or leased.
 struct ZoneHolding {
   std::optional<ActiveBudget::Token> active;
   std::optional<LeaseRecord> lease;

@@ -47,7 +47,7 @@ struct ZoneCommands {
   bool after_durable = false;
 };
 
-// Which zones are finished, and for whom.
+// The zones that may be finished, and on whose behalf.
 enum class Finishes : uint8_t {
   kAll,          // those of logs too, which wait for durable metadata
   kData,         // at once
@@ -58,7 +58,7 @@ enum class Finishes : uint8_t {
 class ZoneUpkeep {
  public:
   static constexpr uint32_t kMostResets = 32;
-  // How often it is tried to finish a zone whose write failed.
+  // The number of tries to finish a zone whose write failed.
   static constexpr uint32_t kFinishTries = 3;
   static constexpr int64_t kReadersPauseNs = 100 * kMillisecondNs;
 
