@@ -58,7 +58,6 @@ class GroupIndex {
     const double width = static_cast<double>(zone_bandwidth_) / static_cast<double>(kAssumedBandwidth);
     return static_cast<uint32_t>(std::clamp<long>(std::lround(width), 1, kMostWidth));
   }
-  // Returns the group of a zone.
   uint32_t of(ZoneId zone) const { return group_[zone.value()]; }
 
   // Every zone has a rank: its position among all zones, sorted by group and id. The zones of a group have the ranks

@@ -42,7 +42,6 @@ class NvmeCalls final : public TransferCalls {
   int64_t ResultOf(const KernelTransfer& transfer, int answer) const override;
   int64_t Call(const KernelTransfer& transfer) const override;
 
-  // Returns the command of a transfer.
   nvme_uring_cmd CommandOf(const KernelTransfer& transfer) const;
 
  private:

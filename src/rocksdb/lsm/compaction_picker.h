@@ -29,7 +29,6 @@ class CompactionPicker {
 
 // Makes the picker of this name. If there is none, the message of kInvalidArgument lists the known names.
 Result<std::unique_ptr<CompactionPicker>> MakeCompactionPicker(std::string_view name);
-// Returns the names that MakeCompactionPicker knows.
 std::vector<std::string_view> CompactionPickerNames();
 
 }  // namespace isozone

@@ -115,7 +115,6 @@ class LsmTree {
 
   Level& At(int level) { return levels_[static_cast<size_t>(level)]; }
   const Level& At(int level) const { return levels_[static_cast<size_t>(level)]; }
-  // Returns the index of a file that is in the level.
   size_t IndexOf(int level, const LsmFile& file) const;
   Status Check(const CompactionPick& pick) const;
   Status CheckInput(const CompactionPick::Input& input) const;

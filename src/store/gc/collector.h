@@ -32,7 +32,6 @@
 
 namespace isozone {
 
-// The options of GC.
 struct GcOptions {
   std::string scheme = "isozone";              // by name (store/zone/gc_scheme.h)
   std::optional<uint32_t> start_percent = {};  // free space below which it collects; the scheme's own if not set

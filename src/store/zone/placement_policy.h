@@ -106,7 +106,6 @@ std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQu
 
 // Makes the policy "isozone", "level", "lifetime" or "zenfs". kInvalidArgument, with these names, for any other.
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name);
-// Returns the names of all policies.
 std::vector<std::string_view> PlacementPolicyNames();
 
 }  // namespace isozone
