@@ -294,7 +294,7 @@ class GarbageCollection {
   virtual Status SetOptions(const GcOptions& options) = 0;
 };
 
-// The memory of the file system for which zones share hardware.
+// The record that the file system keeps of the zones that share hardware.
 //
 // Thread safety: any thread.
 class ZoneGroupRecord {
