@@ -317,9 +317,12 @@ Status Filler::Empty() {
 // ---------------------------------------------------------------------------------------------------------------------
 
 std::string Filler::NewPath(Random& random) {
-  std::string path = fmt::format("/{}-{}", seed_ % 1000, names_++);
-  const uint64_t length = random.Chance(0.2) ? path.size() : random.Between(100, kNameMax);
-  path.resize(std::max<uint64_t>(path.size(), length), 'n');
+  std::string path;
+  do {  // another filler may have used the same names, before a power cut
+    path = fmt::format("/{}-{}", seed_ % 1000, names_++);
+    const uint64_t length = random.Chance(0.2) ? path.size() : random.Between(100, kNameMax);
+    path.resize(std::max<uint64_t>(path.size(), length), 'n');
+  } while (oracle_.now().names.contains(path));
   return path;
 }
 
