@@ -41,14 +41,14 @@ ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool for
 //   read_only=on       mounts beside a writer in another process; for OpenForReadOnly and secondary instances (give
 //                      those a secondary_path that exists, for example "/")
 //   log_dir=/path      RocksDB's info log goes to this local directory instead of the device
-//   stats_file=/path   GetStats() is written here every stats_interval=N seconds (default 10; 0: never) and at the end
+//   stats_file=/path   GetStats() is written here at once, every 10 seconds, and at the end
 //
 // The file system is unmounted when its last rocksdb::FileSystem, and all its open files, are destroyed. At the end of
 // the process, data of file systems that are still mounted is made durable.
 ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result);
 
-// Gives the counters of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB),
-// as a JSON object:
+// Gives the statistics of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB),
+// as the JSON object that `isozone stats --json` writes; docs/statistics.md has all of it. Of the counters:
 //   classes                      bytes, requests and latencies (us) for each class of I/O
 //   user_bytes_appended          bytes that programs wrote into files, at the end or in place
 //   write_amplification          bytes written to the device, those of Isozone's metadata among them, over
@@ -60,7 +60,8 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 //                                "mismatches"); "bytes_read" from victims, "bytes_copied", "bytes_dropped" (their files
 //                                were removed or changed in the meantime), "bytes_reclaimed"; "space_waits" of writers;
 //                                and the "urgency" (0 to 1) of the round under way
-//   reset_zones_written_percent  the part of its capacity to which a zone had been written when it was reset
+//   zone_reset_bytes             bytes that had been written to the zones that were reset
+//   deletion_delay_us            how long after a file was removed the zones that it lay in were reset, by lifetime
 //   pace_wait_us                 waits of users' writes for compaction and GC, as space runs out
 //   refused_writes               writes for which the device at first had no active zone, because others held too many
 //   mixed_classes                how often data had to go to a zone of data with another lifetime or level

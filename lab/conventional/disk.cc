@@ -84,7 +84,7 @@ Result<std::shared_ptr<Disk>> Disk::Open(const AdapterUri& uri) {
   ISOZONE_RETURN_IF_ERROR(disk->device_.Start());
   ISOZONE_RETURN_IF_ERROR(disk->Lock());
   ISOZONE_RETURN_IF_ERROR(disk->LayOutFiles());
-  disk->stats_file_.emplace(uri.stats_file, uri.stats_interval_s, [disk = disk.get()] { return disk->StatsJson(); });
+  disk->stats_file_.emplace(uri.stats_file, [disk = disk.get()] { return disk->StatsJson(); });
   known = disk;
   static const int registered = std::atexit(&Disk::WriteAllStats);
   static_cast<void>(registered);

@@ -27,13 +27,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/histogram.h"
 #include "base/status.h"
 #include "device/izg/zone_groups.h"
 #include "device/zoned_device.h"
-#include "insight/stats/figures.h"
+#include "insight/stats/statistics.h"
 #include "store/extent_list.h"
-#include "store/gc/collector.h"
+#include "store/gc/gc_round.h"
 #include "store/io/io_class.h"
 #include "store/mount_options.h"
 #include "store/zone/cohort.h"
@@ -184,21 +183,6 @@ struct SpaceInfo {
   uint32_t unusable_zones = 0;  // read-only or offline
 };
 
-// All that a mount counts. Latencies are in ns.
-struct FileSystemStats : Figures {
-  std::array<Histogram::Snapshot, kIoClassCount> read_latencies_ns;
-  std::array<Histogram::Snapshot, kIoClassCount> write_latencies_ns;
-  Histogram::Snapshot zone_wait_ns;       // how long allocations waited that had to wait for a zone
-  Histogram::Snapshot write_gap_wait_ns;  // how long pieces of background writes waited because users read
-  Histogram::Snapshot pace_wait_ns;       // how long users' writes waited for what makes space
-  // The percentage of its capacity to which each zone had been written when it was reset.
-  Histogram::Snapshot reset_written_percent;
-  // How long after the last name of a file had gone a zone that it lay in was reset, by the file's Lifetime
-  // (deletion_delays.h).
-  std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
-  GcStats gc;
-};
-
 // The copies of the metadata.
 struct MetadataCopies {
   uint32_t wanted = 0;                     // how many there should be
@@ -246,7 +230,8 @@ class FileSystemState {
   virtual ~FileSystemState() = default;
 
   virtual SpaceInfo Space() const = 0;
-  virtual FileSystemStats Stats() const = 0;
+  // Returns all that the mount counts, as of now.
+  virtual Figures Stats() const = 0;
   virtual std::vector<ZoneView> Zones() const = 0;
   // Calls `visit` for every file and directory, in order of inode.
   virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
@@ -287,7 +272,7 @@ class GarbageCollection {
   virtual ~GarbageCollection() = default;
 
   // Collects now, in this thread, whatever the space, until `free_percent` of it is free; 100: all there is to gain.
-  virtual Result<CopyStats> Run(double free_percent, const Collector::Progress& progress) = 0;
+  virtual Result<CopyStats> Run(double free_percent, const GcProgress& progress) = 0;
   // Returns what the scheme would do now; with `all`, what Run would do.
   virtual GcPlan Plan(bool all) const = 0;
   // Changes the scheme, or its tuning, until the file system is unmounted. kInvalidArgument if there is no such scheme.
@@ -333,6 +318,9 @@ class FileSystem : public FileSystemParts {
 
   // Unmounts the file system, if Unmount was not called; an error is then only logged.
   ~FileSystem() override = default;
+
+  // Takes a look at all that monitors are shown of this mount (docs/statistics.md), as of now.
+  virtual Result<Statistics> Look() const = 0;
 
   // Makes everything that was written durable, and ends the background work. All handles must be closed.
   virtual Status Unmount() = 0;

@@ -209,12 +209,12 @@ TEST_F(FileSystemTest, ASyncOfALogIsOneDeviceWrite) {
   auto writer = fs().Create("/000001.log", kLogFile).value();
   ISOZONE_ASSERT_OK(writer->Append(Bytes("first")));
   ISOZONE_ASSERT_OK(writer->Sync());
-  const FileSystemStats before = fs().state().Stats();
+  const Figures before = fs().state().Stats();
   for (int i = 0; i < 10; ++i) {
     ISOZONE_ASSERT_OK(writer->Append(Bytes("record")));
     ISOZONE_ASSERT_OK(writer->Sync());
   }
-  const FileSystemStats after = fs().state().Stats();
+  const Figures after = fs().state().Stats();
   EXPECT_EQ(after.host_bytes_written - before.host_bytes_written, 10u * 4096);
   EXPECT_EQ(after.journal_commits, before.journal_commits);
 }

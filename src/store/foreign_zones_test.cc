@@ -32,7 +32,7 @@ class ForeignZones : public testing::Test {
     ISOZONE_ASSERT_OK((*log)->Close());
   }
   void ExpectNoHarm() {
-    const FileSystemStats stats = volume_.fs().state().Stats();
+    const Figures stats = volume_.fs().state().Stats();
     EXPECT_GT(stats.refused_writes, 0U);
     EXPECT_EQ(stats.write_retries, 0U);
     EXPECT_EQ(volume_.fs().state().Space().unusable_zones, 0U);

@@ -55,13 +55,6 @@ Status TakePolicy(UriOptions& options, std::string_view key, MountOptions& mount
   return Status::Ok();
 }
 
-Status TakeIoShares(UriOptions& options, std::string_view key, MountOptions& mount) {
-  if (const auto shares = options.Take(key)) {
-    ISOZONE_ASSIGN_OR_RETURN(mount.io_shares, IoShares::Parse(*shares));
-  }
-  return Status::Ok();
-}
-
 Status TakeKeptDirectory(UriOptions& options, std::string_view key, MountOptions& mount) {
   mount.kept_memory_directory = options.Take(key).value_or(mount.kept_memory_directory);
   if (mount.kept_memory_directory.starts_with('/')) return Status::Ok();
@@ -96,8 +89,6 @@ constexpr std::array kTable = {
                 SizeOption{0, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.read_ahead_memory; }}},
     MountOption{"isolation", "", "", "flushes and logs go before compaction",
                 SwitchOption{[](MountOptions& m) -> bool& { return m.isolation; }}},
-    MountOption{"io_shares", "CLASS:PERCENT,...", "by class", "what a class of I/O gets at least",
-                OtherOption{TakeIoShares, [](const MountOptions& m) { return m.io_shares.ToString(); }}},
     MountOption{"write_gap", "N", "", "program times between two pieces of a flush while users read",
                 CountOption{0, 1000, [](MountOptions& m) -> uint32_t& { return m.write_gap; }}},
     MountOption{"write_buffer", "SIZE", "", "bytes that a log collects before it writes",
@@ -113,8 +104,6 @@ constexpr std::array kTable = {
                 /*gc=*/true},
     MountOption{"gc_memory", "SIZE", "", "bytes of its buffers, at most",
                 SizeOption{8 * kMiB, 1 * kGiB, [](MountOptions& m) -> uint64_t& { return m.gc.memory; }}, /*gc=*/true},
-    MountOption{"gc_verify", "", "", "reads copies back before files have them",
-                SwitchOption{[](MountOptions& m) -> bool& { return m.gc.verify; }}, /*gc=*/true},
     MountOption{"checkpoint_after", "SIZE", "", "bytes of journal after which a checkpoint is written, at least",
                 SizeOption{64 * kKiB, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.checkpoint_after; }}},
     MountOption{"kept_memory", "SIZE", "", "shared memory for the ends of logs, which a killed process leaves behind",
@@ -123,8 +112,6 @@ constexpr std::array kTable = {
                 OtherOption{TakeKeptDirectory, [](const MountOptions& m) { return m.kept_memory_directory; }}},
     MountOption{"reader_hold", "PERCENT", "", "of the device: what readers of removed files hold when it is full",
                 CountOption{0, 100, [](MountOptions& m) -> uint32_t& { return m.reader_hold; }}},
-    MountOption{"statistics_page", "", "", "shows other processes what this one does",
-                SwitchOption{[](MountOptions& m) -> bool& { return m.statistics_page; }}},
 };
 
 template <typename... Functions>

@@ -11,8 +11,7 @@
 #include "base/units.h"
 #include "base/uri.h"
 #include "insight/stats/page_file.h"
-#include "store/gc/collector.h"
-#include "store/io/class_queues.h"
+#include "store/gc/gc_round.h"
 
 namespace isozone {
 
@@ -26,13 +25,11 @@ struct MountOptions {
   uint64_t writer_memory = 16 * kMiB;      // bytes that a writer of data holds at most, or two units if these are more
   uint64_t read_ahead_memory = 64 * kMiB;  // bytes that all compaction reads hold ahead of time at most; 0: none
   bool isolation = true;                   // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
-  IoShares io_shares;                      // with isolation: what every class is given at least
   uint32_t write_gap = 24;           // with isolation: while users read, flushes start to program in a group at most
                                      // once in so many program times, other writes more often; 0: no gap
   uint64_t write_buffer = 1 * kMiB;  // bytes that a writer of logs, or any under `zenfs`, collects before it writes
   GcOptions gc = {.scheme = ""};     // how GC works; an empty scheme stands for that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken
-  bool statistics_page = true;  // publishes what it does in shared memory (src/insight/stats), if it is not read-only
   uint64_t kept_memory = 32 * kMiB;  // bytes of shared memory for what the device does not have yet, which outlives
                                      // the process (store/kept)
   std::string kept_memory_directory = kPageDirectory;  // where the files of that memory and of readers' pins are

@@ -8,7 +8,7 @@
 //   it does not change            place to make it longer
 //   anywhere else, or in a hole   new space at once, and a small record of the metadata with the next Sync. A log is no
 //                                 longer one from then on: its bytes stay where they are, and later ones are not
-//                                 framed. These writes are counted (FileSystemStats::in_place_writes).
+//                                 framed. These writes are counted (Figures::in_place_writes).
 //   behind the end                a hole first, which takes no space
 //
 // Space. When Write returns OK, there is room for what it was given, also if it is still in memory: kNoSpace comes from

@@ -159,12 +159,12 @@ TEST_F(PositionalFileTest, ASyncOfALogIsOneWriteOfTheDevice) {
   file->SetIoClass(IoClass::kWal);
   ISOZONE_ASSERT_OK(Write(file, 0, "first"));
   ISOZONE_ASSERT_OK(file->Sync());
-  const FileSystemStats before = volume_.fs().state().Stats();
+  const Figures before = volume_.fs().state().Stats();
   for (int i = 0; i < 10; ++i) {
     ISOZONE_ASSERT_OK(file->Append(Bytes("and more")).status());
     ISOZONE_ASSERT_OK(file->Sync());
   }
-  const FileSystemStats after = volume_.fs().state().Stats();
+  const Figures after = volume_.fs().state().Stats();
   EXPECT_EQ(after.journal_commits, before.journal_commits);
   const auto wal = static_cast<size_t>(IoClass::kWal);
   EXPECT_EQ(after.by_class[wal].writes - before.by_class[wal].writes, 10U);
@@ -286,7 +286,7 @@ TEST_F(PositionalFileTest, OverwritesCountOnBothSidesOfWriteAmplification) {
     for (uint64_t offset = 0; offset < kMiB; offset += kPiece) ISOZONE_ASSERT_OK(Write(file, offset, Text(kPiece)));
     ISOZONE_ASSERT_OK(file->Sync());
   }
-  const FileSystemStats stats = volume_.fs().state().Stats();
+  const Figures stats = volume_.fs().state().Stats();
   EXPECT_EQ(stats.in_place_bytes, 3 * kMiB);
   EXPECT_EQ(stats.user_bytes_appended, 4 * kMiB);
   EXPECT_GE(stats.WriteAmplification(), 1.0);

@@ -327,7 +327,7 @@ class Izg(harness.CliTest):
         self.assertTrue(found["stored"])
         self.assertEqual(found["cost"]["zones"], 39)  # one is empty but reserved for metadata
         self.assertEqual(len(found["group_of_zone"]), 40)
-        shown = self.json("izg", "show", device, "--svg", self.path("groups.svg"), "--json")
+        shown = self.json("zones", "--groups", device, "--svg", self.path("groups.svg"), "--json")
         dumped = self.json("dump", device)["zone_groups"]
         for key in ("groups", "group_of_zone", "channel_of_group", "confidence_percent"):
             self.assertEqual(shown[key], found[key])
@@ -372,7 +372,7 @@ class Izg(harness.CliTest):
         self.assertEqual(process.returncode, -signal.SIGINT, error)
         states = [zone["state"] for zone in self.json("zones", device, "--json")]
         self.assertEqual(states.count("empty"), [zone["state"] for zone in before].count("empty"))
-        self.fails(harness.NOT_FOUND, ["never measured"], "izg", "show", device)
+        self.fails(harness.NOT_FOUND, ["never measured"], "zones", "--groups", device)
 
     def test_identify_shows_its_progress_on_a_terminal(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
@@ -398,19 +398,19 @@ class Izg(harness.CliTest):
             self.assertIn("timing=off", result.stdout.decode())
         else:
             self.assertIn("the device answers reads from memory", result.stderr.decode())
-        self.assertEqual(self.json("izg", "show", self.device, "--json")["groups"], 0)
+        self.assertEqual(self.json("zones", "--groups", self.device, "--json")["groups"], 0)
 
     def test_what_is_in_doubt_does_not_take_the_place_of_what_was_measured(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         self.identify(f"emu:{self.image}")
-        before = self.json("izg", "show", f"emu:{self.image}", "--json")
+        before = self.json("zones", "--groups", f"emu:{self.image}", "--json")
         doubtful = self.json("izg", "identify", f"emu:{self.image}?timing=off", "--json")
         self.assertFalse(doubtful["stored"])
         self.assertIn("timing=off", doubtful["problem"])
         self.assertIn("not stored", self.ok("izg", "identify", f"emu:{self.image}?timing=off").decode())
-        self.assertEqual(self.json("izg", "show", f"emu:{self.image}", "--json"), before)
+        self.assertEqual(self.json("zones", "--groups", f"emu:{self.image}", "--json"), before)
         self.assertTrue(self.json("izg", "identify", "--force", f"emu:{self.image}?timing=off", "--json")["stored"])
-        self.assertEqual(self.json("izg", "show", f"emu:{self.image}", "--json")["groups"], 0)
+        self.assertEqual(self.json("zones", "--groups", f"emu:{self.image}", "--json")["groups"], 0)
 
     def test_identify_stores_nothing_on_a_device_without_file_system(self) -> None:
         self.format()
@@ -430,7 +430,7 @@ class Izg(harness.CliTest):
 
     def test_show_says_what_to_do_where_nothing_was_measured(self) -> None:
         self.format()
-        self.fails(harness.NOT_FOUND, ["never measured", "izg identify"], "izg", "show", self.device)
+        self.fails(harness.NOT_FOUND, ["never measured", "izg identify"], "zones", "--groups", self.device)
 
 
 class Gc(harness.CliTest):
@@ -449,9 +449,9 @@ class Gc(harness.CliTest):
             self.assertEqual(self.ok("cat", self.device, f"/file{i:02}"), self.content[i])
         self.assertTrue(self.json("fsck", "--read-data", self.device, "--json")["clean"])
 
-    def test_plan_shows_victims_and_does_nothing(self) -> None:
+    def test_status_shows_victims_and_does_nothing(self) -> None:
         before = self.json("zones", self.device, "--json")
-        plan = self.json("gc", "plan", "--all", self.device, "--json")
+        plan = self.json("gc", "status", self.device, "--json")["all"]
         self.assertEqual(plan["scheme"], "isozone")
         self.assertGreater(len(plan["victims"]), 0)
         zones = {zone["zone"]: zone for zone in before}
@@ -465,18 +465,21 @@ class Gc(harness.CliTest):
         costs = [victim["cost"] for victim in plan["victims"]]
         self.assertEqual(costs, sorted(costs))
         self.assertEqual(self.json("zones", self.device, "--json"), before)
-        output = self.ok("gc", "plan", "--all", self.device).decode()
-        self.assertRegex(output, r"(?s)scheme isozone: \d+ zones: .* to copy, .* to gain\nZONE .* COST\n")
+        output = self.ok("gc", "status", "--victims", self.device).decode()
+        self.assertRegex(output, r"(?s)gc run would collect  \d+ zones: .* to copy, .* to gain\n\nZONE .* COST\n")
 
-    def test_plan_does_what_the_scheme_would_now(self) -> None:
+    def test_status_says_what_the_scheme_would_do_now(self) -> None:
+        def now(uri: str, *options: str) -> dict[str, Any]:
+            plan: dict[str, Any] = self.json("gc", "status", uri, *options, "--json")["now"]
+            return plan
+
         # A device as empty as this one is left alone, unless the scheme begins that early.
-        self.assertEqual(self.json("gc", "plan", self.device, "--json")["victims"], [])
-        self.assertIn(b"nothing to collect", self.ok("gc", "plan", self.device))
-        early = self.json("gc", "plan", f"{self.device}&gc_start=90", "--scheme", "lsm-zgc", "--json")
+        self.assertEqual(now(self.device)["victims"], [])
+        early = now(f"{self.device}&gc_start=90", "--scheme", "lsm-zgc")
         self.assertEqual(early["scheme"], "lsm-zgc")
         self.assertGreater(len(early["victims"]), 0)
-        self.assertEqual(self.json("gc", "plan", f"{self.device}&policy=zenfs", "--json")["scheme"], "none")
-        self.assertEqual(self.json("gc", "plan", f"{self.device}&policy=zenfs+gc", "--json")["scheme"], "zenfs")
+        self.assertEqual(now(f"{self.device}&policy=zenfs")["scheme"], "none")
+        self.assertEqual(now(f"{self.device}&policy=zenfs+gc")["scheme"], "zenfs")
 
     def test_status_counts_every_zone_with_data_once(self) -> None:
         status = self.json("gc", "status", self.device, "--json")
@@ -491,7 +494,6 @@ class Gc(harness.CliTest):
             self.assertEqual(bucket["zones"], expected)
         self.assertEqual(status["dead"], self.json("df", self.device, "--json")["dead"])
         self.assertEqual(status["now"]["victims"], [])
-        self.assertEqual(status["all"]["victims"], self.json("gc", "plan", "--all", self.device, "--json")["victims"])
         output = self.ok("gc", "status", self.device).decode()
         self.assertRegex(output, r"It would now collect +nothing\n")
         self.assertRegex(output, r"(?m)^ *40-50 % +\d+ ")
@@ -499,7 +501,7 @@ class Gc(harness.CliTest):
 
     def test_run_collects_all_and_keeps_every_file(self) -> None:
         dead = self.json("df", self.device, "--json")["dead"]
-        plan = self.json("gc", "plan", "--all", self.device, "--json")
+        plan = self.json("gc", "status", self.device, "--json")["all"]
         done = self.json("gc", "run", self.device, "--json")
         self.assertEqual(done["zones"], len(plan["victims"]))
         self.assertEqual(done["bytes_copied"], plan["to_copy"])
@@ -547,7 +549,7 @@ class Gc(harness.CliTest):
     def test_looking_runs_beside_a_writer(self) -> None:
         with harness.Writer(self.image):
             self.ok("gc", "status", self.device)
-            self.ok("gc", "plan", self.device)
+            self.ok("gc", "status", "--victims", self.device)
 
 
 class Bench(harness.CliTest):

@@ -122,7 +122,7 @@ class Uri(harness.CliTest):
 
     def test_a_database_uri_may_be_given_as_it_is(self) -> None:
         self.format()
-        uri = f"{self.device}&stats_file=/tmp/stats.json&stats_interval=3&log_dir=/tmp"
+        uri = f"{self.device}&stats_file=/tmp/stats.json&log_dir=/tmp"
         self.assertEqual(b"", self.ok("ls", uri))
         self.ok("ls", uri + "&read_only=on")
         self.fails(READ_ONLY, ["read_only=on"], "rm", uri + "&read_only=on", "/x")
@@ -146,7 +146,7 @@ class Gc(harness.CliTest):
 
     def test_unknown_scheme_names_the_known_ones(self) -> None:
         self.format()
-        for part in ("run", "status", "plan"):
+        for part in ("run", "status"):
             self.fails(USAGE, ["wishful", "lifetime", "lsm-zgc"], "gc", part, self.device, "--scheme", "wishful")
         self.fails(USAGE, ["wishful", "lifetime"], "gc", "status", f"{self.device}&gc=wishful")
 
@@ -157,8 +157,8 @@ class Gc(harness.CliTest):
 
     def test_bad_option_of_the_uri(self) -> None:
         self.format()
-        self.fails(USAGE, ["gc_start", "99"], "gc", "plan", f"{self.device}&gc_start=99")
-        self.fails(USAGE, ["gc_strat", "gc_start"], "gc", "plan", f"{self.device}&gc_strat=9")
+        self.fails(USAGE, ["gc_start", "99"], "gc", "status", f"{self.device}&gc_start=99")
+        self.fails(USAGE, ["gc_strat", "gc_start"], "gc", "status", f"{self.device}&gc_strat=9")
 
     def test_device_in_use(self) -> None:
         self.format()
@@ -166,14 +166,14 @@ class Gc(harness.CliTest):
             self.fails(BUSY, [self.image, "in use", "isozone::CollectGarbage"], "gc", "run", self.device)
 
     def test_missing_image(self) -> None:
-        for part in ("run", "status", "plan"):
+        for part in ("run", "status"):
             self.fails(NOT_FOUND, [self.image], "gc", part, self.device)
         self.assertFalse(os.path.exists(self.image))
 
     def test_not_formatted(self) -> None:
         self.format()
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
-        for part in ("run", "status", "plan"):
+        for part in ("run", "status"):
             self.fails(UNUSABLE, ["not formatted", "mkfs"], "gc", part, self.device)
 
     def test_victims_that_cannot_be_read_are_said(self) -> None:

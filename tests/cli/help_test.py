@@ -25,8 +25,8 @@ def read(name: str) -> str:
 
 # Commands that are several.
 WITH_PARTS = {
-    "izg": {"identify", "show"},
-    "gc": {"run", "status", "plan"},
+    "izg": {"identify"},
+    "gc": {"run", "status"},
     "bench": {"device", "io"},
 }
 

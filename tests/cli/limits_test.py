@@ -68,7 +68,7 @@ class Limits(harness.CliTest):
             "zones": [self.device],
             "fsck": ["--read-data", self.device],
             "dump": [self.device],
-            "izg": ["show", self.device],
+            "izg": ["identify", self.device],
             "gc": ["run", self.device],
             "bench": ["io", "--bytes", "4M", "--reads", "10", self.scratch()],
             "stats": ["--json", self.device],

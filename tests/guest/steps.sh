@@ -49,7 +49,7 @@ groups() {
   isozone izg identify "$1" >"$scratch/groups" || status=$?
   head -n 4 "$scratch/groups"
   isozone fsck "$1"
-  [ $status = 4 ] || { [ $status = 0 ] && isozone izg show "$1" >/dev/null; }
+  [ $status = 4 ] || { [ $status = 0 ] && isozone zones --groups "$1" >/dev/null; }
 }
 
 # The same requests through threads, as where io_uring is refused.

@@ -145,7 +145,7 @@ class Names(unittest.TestCase):
     def test_known_names_and_what_is_no_name_pass(self) -> None:
         for words in ("README.md", "zoned_device.h", "device/zoned_device.h", "src/base", "ZonedDevice::Submit",
                       "ZonedDevice", "Status::ok()", "Env::GetFileSystem()", "make test", "timing=off",
-                      "kFormatVersion", "isozone izg show", "/dir", "stats_file=/path", "build/checked", "db_bench"):
+                      "kFormatVersion", "isozone gc status", "/dir", "stats_file=/path", "build/checked", "db_bench"):
             with self.subTest(words=words):
                 self.assertIsNone(unknown(words, self.tree))
 

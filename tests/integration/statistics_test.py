@@ -36,9 +36,9 @@ def schema(name: str) -> Any:
 
 
 def check_schema(document: Any) -> None:
-    store = {f"file:///{name}.schema.json": schema(name) for name in ("stats-page", "common")}
-    resolver = jsonschema.RefResolver("file:///stats-page.schema.json", store["file:///stats-page.schema.json"], store)
-    jsonschema.Draft202012Validator(schema("stats-page"), resolver=resolver).validate(document)
+    store = {f"file:///{name}.schema.json": schema(name) for name in ("stats", "common")}
+    resolver = jsonschema.RefResolver("file:///stats.schema.json", store["file:///stats.schema.json"], store)
+    jsonschema.Draft202012Validator(schema("stats"), resolver=resolver).validate(document)
 
 
 class StatisticsTest(unittest.TestCase):
@@ -272,14 +272,6 @@ class StatisticsTest(unittest.TestCase):
         self.assertRegex(self.isozone("cp", self.device, source, ":/file").stderr,
                          r"\A\[.*\] took over from a process that was killed: .*\n\Z")
         self.assertFalse(os.path.exists(self.page), "the mount has replaced the page, and has taken its own with it")
-
-    def test_a_mount_without_a_page(self) -> None:
-        process = self.start_database("&statistics_page=off")
-        while b"bench" not in subprocess.run([ISOZONE, "ls", self.device], capture_output=True,
-                                             timeout=PATIENCE).stdout:
-            self.assertIsNone(process.poll(), "db_bench has ended")
-        self.assertFalse(os.path.exists(self.page))
-        self.assertIn(NOBODY, self.isozone("stats", self.device).stderr)
 
     def test_a_watch_ends_with_the_mount(self) -> None:
         process = self.start_database()

@@ -37,8 +37,8 @@ class Round {
       ASSERT_FINE(volume->fs().groups().Set(RandomGroups(random_, geometry)));  // from the next mount on
       checkpoints += volume->fs().state().Stats().checkpoints;
       resets += volume->fs().state().Stats().zone_resets;
-      copied += volume->fs().state().Stats().gc.copies.bytes_copied;
-      mismatches += volume->fs().state().Stats().gc.copies.mismatches;
+      copied += volume->fs().state().Stats().gc_bytes_copied;
+      mismatches += volume->fs().state().Stats().gc_mismatches;
       ASSERT_FINE(volume->fs().Unmount());
       ASSERT_NO_FATAL_FAILURE(CheckLive(volume->fs()));
       ASSERT_FINE(volume->Unmount());

@@ -87,7 +87,7 @@ class Daemon:
             raise CannotMount(f"cannot mount: {said}")
 
     def said(self) -> str:
-        """What it wrote to its standard error so far. The daemon shares the place of the file, which a seek would move."""
+        """What it wrote to its standard error so far. A seek would move the place where the daemon goes on."""
         log = self.log.fileno()
         return os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace")
 

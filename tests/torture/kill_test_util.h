@@ -57,7 +57,6 @@ class KillTest : public ::testing::Test {
     options.write_buffer = 64 * kKiB;
     options.kept_memory = 2 * kMiB;
     options.kept_memory_directory = directory_;
-    options.statistics_page = false;
     return options;
   }
   Result<std::unique_ptr<FileSystem>> MountImage(const MountOptions& options) const {

@@ -20,7 +20,6 @@ constexpr int kSteps = 300;
 MountOptions Options() {
   MountOptions options;
   options.write_buffer = 16 * kKiB;
-  options.statistics_page = false;
   return options;
 }
 

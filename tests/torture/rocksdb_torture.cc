@@ -64,12 +64,11 @@ void Apply(State& state, const Write& write, uint64_t number) {
 std::string UriOptions(const MountOptions& options) {
   const auto on_or_off = [](bool on) { return on ? "on" : "off"; };
   return fmt::format(
-      "policy={}&gc={}&gc_start={}&gc_memory={}&gc_verify={}&stripe_unit={}&stripe_width={}&writer_memory={}&log_width="
-      "{}&"
+      "policy={}&gc={}&gc_start={}&gc_memory={}&stripe_unit={}&stripe_width={}&writer_memory={}&log_width={}&"
       "isolation={}&write_buffer={}&checkpoint_after={}",
-      options.policy, options.gc.scheme, options.gc.start_percent.value(), options.gc.memory,
-      on_or_off(options.gc.verify), options.stripe_unit, options.stripe_width, options.writer_memory, options.log_width,
-      on_or_off(options.isolation), options.write_buffer, options.checkpoint_after);
+      options.policy, options.gc.scheme, options.gc.start_percent.value(), options.gc.memory, options.stripe_unit,
+      options.stripe_width, options.writer_memory, options.log_width, on_or_off(options.isolation),
+      options.write_buffer, options.checkpoint_after);
 }
 
 // How a database works between two cuts.

@@ -51,7 +51,7 @@ Status CheckCommandWord(const Program& program, int argc, char** argv) {
 
 int ParseFailure(const Program& program, const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);  // --help, --version
-  std::string command;                                                                             // such as "izg show"
+  std::string command;                                                                             // such as "gc run"
   for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = chosen.front()->get_subcommands()) {
     command += (command.empty() ? "" : " ") + chosen.front()->get_name();
   }

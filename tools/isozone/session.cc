@@ -20,7 +20,6 @@ Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode) {
   // A URI may be copied from a database. Its options for RocksDB's own files do not matter to these tools.
   parsed.options.Take("log_dir");
   parsed.options.Take("stats_file");
-  parsed.options.Take("stats_interval");
   ISOZONE_ASSIGN_OR_RETURN(const auto read_only, parsed.options.TakeBool("read_only"));
   if (read_only.value_or(false) && mode == OpenMode::kReadWrite) {
     return Status::ReadOnly("the URI says read_only=on, and this command writes");

@@ -276,7 +276,7 @@ std::vector<std::string> RemarksOn(const SpaceAccount& account, uint32_t max_act
   }
   if (account.writable() * 10 < account.capacity && account.dead() * 5 > account.capacity) {
     remarks.push_back(fmt::format(
-        "Little can be written and {} are dead beside live data: see `isozone gc plan --all DEVICE` for what "
+        "Little can be written and {} are dead beside live data: see `isozone gc status --victims DEVICE` for what "
         "collecting would cost.",
         FormatSize(account.dead())));
   }

@@ -173,7 +173,7 @@ TEST(SpaceAccountTest, ASmallDatabaseInManyZonesIsRemarkedUpon) {
 
 TEST(SpaceAccountTest, MuchDeadSpaceOnAFullDeviceIsRemarkedUpon) {
   const std::vector<ZoneSpace> zones(16, DataZone(ZonePhase::kFull, kZone, 600 * kBlock));
-  EXPECT_THAT(RemarksOn(AccountSpace(zones, 0, kBlock), 0), Contains(HasSubstr("isozone gc plan")));
+  EXPECT_THAT(RemarksOn(AccountSpace(zones, 0, kBlock), 0), Contains(HasSubstr("isozone gc status --victims")));
 }
 
 }  // namespace

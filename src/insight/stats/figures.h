@@ -65,13 +65,12 @@ enum class FigureUnit : uint8_t {
 
 struct Figure {
   uint64_t Figures::*value;
-  std::string_view source;  // as figures.def writes it; empty: the statistics page counts it itself
+  std::string_view source;  // as figures.def writes it; empty: StatisticsWriter counts it
   FigureUnit unit;
   std::string_view key;     // in JSON; a dot begins an object inside
   std::string_view metric;  // behind "isozone_"; empty: there is none
   std::string_view help;
 
-  bool is_page_only() const { return source.empty(); }
   // As a number in its unit.
   double Of(const Figures& figures) const;
 };

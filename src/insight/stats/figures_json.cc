@@ -15,9 +15,8 @@ Json ValueOf(const Figure& figure, const Figures& figures) {
 
 }  // namespace
 
-void PutFigures(const Figures& figures, bool page, Json& document) {
+void PutFigures(const Figures& figures, Json& document) {
   for (const Figure& figure : FigureTable()) {
-    if (figure.is_page_only() && !page) continue;
     Json* object = &document;
     std::string_view key = figure.key;
     for (size_t dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
@@ -30,7 +29,7 @@ void PutFigures(const Figures& figures, bool page, Json& document) {
 
 Json SectionJson(const Figures& figures, std::string_view section) {
   Json document;
-  PutFigures(figures, true, document);
+  PutFigures(figures, document);
   return std::move(document[std::string(section)]);
 }
 

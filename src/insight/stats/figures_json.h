@@ -1,4 +1,4 @@
-// Figures as JSON, wherever they are written: the statistics file, `isozone stats`, `isozone info`.
+// Figures as JSON, wherever they are written: statistics_json.h, `isozone info`.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace isozone {
 
-// Adds what FigureTable lists, each at its key. `page`: also what the statistics page alone has.
-void PutFigures(const Figures& figures, bool page, nlohmann::ordered_json& document);
+// Adds what FigureTable lists to `document`, each figure at its key.
+void PutFigures(const Figures& figures, nlohmann::ordered_json& document);
 // The object `section` of what PutFigures adds.
 nlohmann::ordered_json SectionJson(const Figures& figures, std::string_view section);
 nlohmann::ordered_json ClassJson(const PageClass& figures);
 
-// Of Histogram::Snapshot or LatencyFigures, which are in ns; in us.
+// Returns count, mean, percentiles and maximum of a Histogram::Snapshot or LatencyFigures, which are in ns, in us.
 template <typename Latency>
 nlohmann::ordered_json LatencyJson(const Latency& latency) {
   const auto us = [](auto ns) { return static_cast<double>(ns) / static_cast<double>(kMicrosecondNs); };

@@ -200,13 +200,24 @@ Result<std::unique_ptr<PageFile>> PageFile::Make(const PageOwner& owner, size_t 
   FileDescriptor fd(::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (fd.get() < 0) return failed(errno);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return failed(errno);
+  ISOZONE_RETURN_IF_ERROR(SetRights(fd.get(), owner));
+  return Map(path, std::move(fd), bytes);
+}
+
+Result<std::unique_ptr<PageFile>> PageFile::MakePrivate(size_t bytes) {
+  FileDescriptor fd(::memfd_create("isozone-statistics", MFD_CLOEXEC));
+  if (fd.get() < 0) return Status::FromErrno(errno, "cannot make memory for statistics");
+  return Map("memory for statistics", std::move(fd), bytes);
+}
+
+Result<std::unique_ptr<PageFile>> PageFile::Map(std::string path, FileDescriptor fd, size_t bytes) {
+  const auto failed = [&](int error) { return Status::FromErrno(error, fmt::format("cannot make {}", path)); };
   // Not sparse: a lack of memory is an error here, and not a signal later.
   if (const int error = AllocateStart(fd.get(), bytes); error != 0) return failed(error);
-  ISOZONE_RETURN_IF_ERROR(SetRights(fd.get(), owner));
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return failed(errno);
   return std::unique_ptr<PageFile>(
-      new PageFile(path, std::move(fd), {static_cast<uint64_t*>(memory), bytes / sizeof(uint64_t)}));
+      new PageFile(std::move(path), std::move(fd), {static_cast<uint64_t*>(memory), bytes / sizeof(uint64_t)}));
 }
 
 PageFile::PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> words)

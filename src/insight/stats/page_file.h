@@ -86,12 +86,16 @@ class PageFile {
   // allocated now, so that no later write can fail. `directory` is kPageDirectory but in tests.
   static Result<std::unique_ptr<PageFile>> Make(const PageOwner& owner, size_t bytes,
                                                 const std::string& directory = kPageDirectory);
+  // Makes a page that only this process can see, and that never has a name. kNoSpace as Make.
+  static Result<std::unique_ptr<PageFile>> MakePrivate(size_t bytes);
   // Removes the file, unless LeaveName was called.
   ~PageFile();
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
 
   std::span<uint64_t> words() const { return words_; }
+  // The descriptor of the file, as long as this object lives.
+  int fd() const { return fd_.get(); }
   // The name that it has, or will have.
   const std::string& path() const { return path_; }
   // Gives the page its name, in place of what a process that died has left; if something of another user stays there,
@@ -104,6 +108,8 @@ class PageFile {
 
  private:
   PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> words);
+  // Allocates and maps the first `bytes` bytes of `fd`.
+  static Result<std::unique_ptr<PageFile>> Map(std::string path, FileDescriptor fd, size_t bytes);
 
   std::string path_;
   const FileDescriptor fd_;

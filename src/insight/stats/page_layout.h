@@ -40,12 +40,13 @@
 #include "insight/stats/figures.h"
 #include "store/io/io_class.h"
 #include "store/io/recent_reads.h"
+#include "store/zone/lifetime.h"
 #include "store/zone/zone_record.h"
 
 namespace isozone {
 
 inline constexpr uint64_t kPageMagic = 0x4547415054534F5A;  // "ZOSTPAGE" in memory
-inline constexpr uint32_t kPageVersion = 2;
+inline constexpr uint32_t kPageVersion = 3;
 inline constexpr int64_t kFiguresIntervalNs = 100'000'000;
 inline constexpr int64_t kHistoryIntervalNs = 1'000'000'000;
 
@@ -120,8 +121,9 @@ enum class PageHistogramId : uint8_t {
   kZoneWait = 2 * kIoClassCount,  // of those who asked for a zone
   kWriteGapWait,                  // of background writes, while users read
   kPaceWait,                      // of users' writes, while space is short
+  kDeletionDelay,                 // + Lifetime: from a file's removal to the reset of a zone that it lay in
 };
-inline constexpr int kHistograms = 2 * kIoClassCount + 3;
+inline constexpr int kHistograms = static_cast<int>(PageHistogramId::kDeletionDelay) + kLifetimeCount;
 
 struct PageWait {
   uint64_t sequence;

@@ -133,7 +133,12 @@ void TakeGroupsAndReads(std::span<const std::byte> copy, uint32_t groups, Statis
   }
 }
 
-// Reads what there is from `offset` on, up to `bytes`.
+bool HasEnded(int fd) {
+  uint64_t state = 0;
+  return ::pread(fd, &state, sizeof(state), static_cast<off_t>(PageLayout::kState)) == sizeof(state) &&
+         state == static_cast<uint64_t>(PageState::kUnmounted);
+}
+
 }  // namespace
 
 Result<PageHeader> CheckHeader(std::span<const std::byte> bytes, uint64_t file_bytes) {
@@ -188,6 +193,28 @@ Result<Statistics> DecodePage(const PageHeader& header, const PageCopies& copies
 // Files
 // ---------------------------------------------------------------------------------------------------------------------
 
+Result<Statistics> ReadPage(int fd, const PageHeader& header) {
+  Status status;
+  for (int tries = 0; tries < kReadTries; ++tries) {
+    // Each is complete before the next one begins, because each is a system call.
+    std::array<std::vector<std::byte>, 3> fixed;
+    for (auto& copy : fixed) {
+      ISOZONE_ASSIGN_OR_RETURN(copy, ReadSharedFile(fd, 0, PageLayout::Zones(header.group_count)));
+    }
+    ISOZONE_ASSIGN_OR_RETURN(
+        const std::vector<std::byte> zones,
+        ReadSharedFile(fd, PageLayout::Zones(header.group_count), header.zone_count * PageLayout::kZoneBytes));
+    auto statistics = DecodePage(header, {{fixed[0], fixed[1], fixed[2]}, zones});
+    if (statistics.ok()) {
+      if (HasEnded(fd)) statistics->life = PageLife::kUnmounted;
+      statistics->read_ns = MonotonicNs();
+      return statistics;
+    }
+    status = statistics.status();
+  }
+  return status;
+}
+
 StatisticsReader::StatisticsReader(std::string path, FileDescriptor fd, const PageHeader& header)
     : path_(std::move(path)), fd_(std::move(fd)), header_(header) {}
 
@@ -224,33 +251,14 @@ Result<std::unique_ptr<StatisticsReader>> StatisticsReader::Open(const std::stri
 }
 
 Result<Statistics> StatisticsReader::Read() const {
-  Status status;
-  for (int tries = 0; tries < kReadTries; ++tries) {
-    // Each is complete before the next one begins, because each is a system call.
-    std::array<std::vector<std::byte>, 3> fixed;
-    for (auto& copy : fixed) {
-      ISOZONE_ASSIGN_OR_RETURN(copy, ReadSharedFile(fd_.get(), 0, PageLayout::Zones(header_.group_count)));
-    }
-    ISOZONE_ASSIGN_OR_RETURN(
-        const std::vector<std::byte> zones,
-        ReadSharedFile(fd_.get(), PageLayout::Zones(header_.group_count), header_.zone_count * PageLayout::kZoneBytes));
-    auto statistics = DecodePage(header_, {{fixed[0], fixed[1], fixed[2]}, zones});
-    if (statistics.ok()) {
-      statistics->life = Life();
-      statistics->read_ns = MonotonicNs();
-      return statistics;
-    }
-    status = statistics.status();
-  }
-  return status.WithContext(path_);
+  auto statistics = ReadPage(fd_.get(), header_);
+  if (!statistics.ok()) return statistics.status().WithContext(path_);
+  statistics->life = Life();
+  return statistics;
 }
 
 PageLife StatisticsReader::Life() const {
-  uint64_t state = 0;
-  if (::pread(fd_.get(), &state, sizeof(state), static_cast<off_t>(PageLayout::kState)) == sizeof(state) &&
-      state == static_cast<uint64_t>(PageState::kUnmounted)) {
-    return PageLife::kUnmounted;
-  }
+  if (HasEnded(fd_.get())) return PageLife::kUnmounted;
   if (::flock(fd_.get(), LOCK_SH | LOCK_NB) == 0) {
     ::flock(fd_.get(), LOCK_UN);
     return PageLife::kDied;

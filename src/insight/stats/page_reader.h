@@ -40,6 +40,9 @@ Result<PageHeader> CheckHeader(std::span<const std::byte> bytes, uint64_t file_b
 // What the copies say; `life`, `process.program` and `read_ns` are the caller's. kBusy if the figures were being
 // written in each. Pure.
 Result<Statistics> DecodePage(const PageHeader& header, const PageCopies& copies);
+// Takes one look at the page in the file `fd`, whose header is `header`. `life` says whether the mount has ended; it
+// never says kDied. kBusy after many vain tries; kIoError.
+Result<Statistics> ReadPage(int fd, const PageHeader& header);
 
 class StatisticsReader {
  public:

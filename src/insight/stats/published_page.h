@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "insight/stats/page_file.h"
+#include "insight/stats/page_reader.h"
 #include "insight/stats/page_writer.h"
 
 namespace isozone {
@@ -22,11 +23,18 @@ class PublishedPage {
     ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::Make(owner, bytes, directory));
     return std::unique_ptr<PublishedPage>(new PublishedPage(std::move(file), header));
   }
+  // Makes a page that nobody else can see; Publish must not be called.
+  static Result<std::unique_ptr<PublishedPage>> MakePrivate(const PageHeader& header) {
+    ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::MakePrivate(PageLayout::Size(header.zone_count, header.group_count)));
+    return std::unique_ptr<PublishedPage>(new PublishedPage(std::move(file), header));
+  }
   ~PublishedPage() { End(); }
   PublishedPage(const PublishedPage&) = delete;
   PublishedPage& operator=(const PublishedPage&) = delete;
 
   StatisticsWriter& writer() { return writer_; }
+  // Takes a look at the page, as another process would. Any thread may call it.
+  Result<Statistics> Read() const { return ReadPage(file_->fd(), writer_.header()); }
   // See PageFile::Publish; to be called when the figures were published once.
   Status Publish() { return file_->Publish(); }
   // The mount has ended: a reader that has the page open learns it, and nobody opens it any more.

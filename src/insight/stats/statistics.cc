@@ -18,13 +18,6 @@ constexpr double kShortestSpan = 0.5;
 // What was counted between two looks. A page that is not what it seems may count backwards.
 uint64_t Rise(uint64_t before, uint64_t now) { return now >= before ? now - before : 0; }
 
-// 0 if `then_ns` is not before `now_ns`. The difference of any two times fits into an unsigned number.
-double SecondsSince(int64_t then_ns, int64_t now_ns) {
-  if (then_ns >= now_ns) return 0;
-  return static_cast<double>(static_cast<uint64_t>(now_ns) - static_cast<uint64_t>(then_ns)) /
-         static_cast<double>(kSecondNs);
-}
-
 std::string_view Wanted(WaitReason reason) {
   switch (reason) {
     case WaitReason::kReset:
@@ -98,6 +91,12 @@ LatencyFigures LatencyFigures::Since(const LatencyFigures& before) const {
     since.count += since.buckets[i];
   }
   return since;
+}
+
+double SecondsSince(int64_t then_ns, int64_t now_ns) {
+  if (then_ns >= now_ns) return 0;
+  return static_cast<double>(static_cast<uint64_t>(now_ns) - static_cast<uint64_t>(then_ns)) /
+         static_cast<double>(kSecondNs);
 }
 
 double RecentRates::AllBegun() const { return std::accumulate(zones_begun.begin(), zones_begun.end(), 0.0); }

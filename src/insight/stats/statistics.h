@@ -98,6 +98,9 @@ struct Statistics {
   const LatencyFigures& Reads(IoClass c) const { return latencies[static_cast<size_t>(c)]; }
   const LatencyFigures& Writes(IoClass c) const { return latencies[kIoClassCount + static_cast<size_t>(c)]; }
   const LatencyFigures& Latency(PageHistogramId id) const { return latencies[static_cast<size_t>(id)]; }
+  const LatencyFigures& DeletionDelay(Lifetime lifetime) const {
+    return latencies[static_cast<size_t>(PageHistogramId::kDeletionDelay) + static_cast<size_t>(lifetime)];
+  }
 };
 
 // A rate over the last seconds, from the history of one look: so no second look is needed.
@@ -113,6 +116,8 @@ struct RecentRates {
   double AllBegun() const;
 };
 RecentRates RatesOf(const Statistics& statistics);
+// Returns the seconds from `then_ns` to `now_ns`; 0 if `then_ns` is not before `now_ns`.
+double SecondsSince(int64_t then_ns, int64_t now_ns);
 // What somebody waits for, since when, and why that is not there, in one line: "flush waits for GC to
 // make space, since 0.3 s: 3.0 zones a second die, 5.1 are begun, 2.0 of them by flush; 4.2 % are free".
 std::string ExplainWait(const WaitView& wait, const Statistics& statistics);

@@ -12,11 +12,7 @@
 namespace isozone {
 namespace {
 
-constexpr uint64_t kMaxStatsInterval = 24 * 60 * 60;  // seconds
-
-bool IsOurs(std::string_view key) {
-  return key == "read_only" || key == "log_dir" || key == "stats_file" || key == "stats_interval";
-}
+bool IsOurs(std::string_view key) { return key == "read_only" || key == "log_dir" || key == "stats_file"; }
 
 // Moves the adapter's KEY=VALUE pairs from the query of `uri` to `ours`; returns the rest of the URI.
 std::string WithoutOurs(std::string_view uri, std::vector<std::pair<std::string, std::string>>& ours) {
@@ -73,8 +69,6 @@ Result<AdapterUri> AdapterUri::Parse(std::string_view uri) {
   ISOZONE_ASSIGN_OR_RETURN(const std::string log_dir, TakeAbsolutePath(options, "log_dir"));
   ISOZONE_ASSIGN_OR_RETURN(parsed.log_dir, LogsOf(parsed.rest, log_dir));
   ISOZONE_ASSIGN_OR_RETURN(parsed.stats_file, TakeAbsolutePath(options, "stats_file"));
-  ISOZONE_ASSIGN_OR_RETURN(const auto interval, options.TakeUnsigned("stats_interval", 0, kMaxStatsInterval));
-  parsed.stats_interval_s = interval.value_or(parsed.stats_interval_s);
   if (!parsed.stats_file.empty()) ISOZONE_RETURN_IF_ERROR(StatsFile::Check(parsed.stats_file));
   return parsed;
 }

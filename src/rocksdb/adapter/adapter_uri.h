@@ -3,7 +3,6 @@
 //   read_only=on        mount read-only, beside a writer in another process
 //   log_dir=/path       RocksDB's info logs go below this local directory instead of to the device
 //   stats_file=/path    statistics are written here as JSON while the file system is mounted, and at the end
-//   stats_interval=N    seconds between two writes of that file; 0: only at the end
 //
 // All other options belong to the layers below.
 #pragma once
@@ -20,8 +19,7 @@ struct AdapterUri {
   bool read_only = false;
   std::string log_dir;     // with a directory for this device, "/path/emu/data/ssd.img"; empty: on the device
   std::string stats_file;  // empty: none
-  uint64_t stats_interval_s = 10;
-  std::string rest;  // the URI without these options
+  std::string rest;        // the URI without these options
 
   // Parses a URI. kInvalidArgument: a value cannot be converted, or the name of a directory or file is not absolute.
   static Result<AdapterUri> Parse(std::string_view uri);

@@ -17,20 +17,17 @@ TEST(AdapterUriTest, LeavesAUriWithoutItsOptionsAlone) {
     EXPECT_FALSE(parsed->read_only);
     EXPECT_EQ(parsed->log_dir, "");
     EXPECT_EQ(parsed->stats_file, "");
-    EXPECT_EQ(parsed->stats_interval_s, 10U);
   }
 }
 
 TEST(AdapterUriTest, TakesItsOptionsFromAnywhereInTheQuery) {
-  Result<AdapterUri> parsed = AdapterUri::Parse(
-      "isozone://emu:/ssd.img?log_dir=/logs&timing=off&read_only=on&zones=64&stats_file=/tmp/s.json&"
-      "stats_interval=3");
+  Result<AdapterUri> parsed =
+      AdapterUri::Parse("isozone://emu:/ssd.img?log_dir=/logs&timing=off&read_only=on&zones=64&stats_file=/tmp/s.json");
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed->rest, "isozone://emu:/ssd.img?timing=off&zones=64");
   EXPECT_TRUE(parsed->read_only);
   EXPECT_EQ(parsed->log_dir, "/logs/emu/ssd.img");
   EXPECT_EQ(parsed->stats_file, "/tmp/s.json");
-  EXPECT_EQ(parsed->stats_interval_s, 3U);
 }
 
 TEST(AdapterUriTest, DropsTheQueryThatHeldNothingElse) {
@@ -51,8 +48,7 @@ TEST(AdapterUriTest, DevicesKeepTheirLogsApart) {
 }
 
 TEST(AdapterUriTest, RefusesValuesThatDoNotConvert) {
-  for (const char* uri : {"emu:/s?read_only=perhaps", "emu:/s?log_dir=logs", "emu:/s?stats_file=stats.json",
-                          "emu:/s?stats_interval=soon", "emu:/s?stats_interval=86401"}) {
+  for (const char* uri : {"emu:/s?read_only=perhaps", "emu:/s?log_dir=logs", "emu:/s?stats_file=stats.json"}) {
     Result<AdapterUri> parsed = AdapterUri::Parse(uri);
     ASSERT_FALSE(parsed.ok()) << uri;
     EXPECT_TRUE(parsed.status().Is(StatusCode::kInvalidArgument));

@@ -10,8 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "base/byte_text.h"
 #include "base/crc32c.h"
-#include "rocksdb/adapter/stats_json.h"
+#include "insight/stats/statistics_json.h"
 #include "store/mount/mount_table.h"
 
 namespace isozone {
@@ -58,7 +59,12 @@ MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& u
       identity_(IdentityOf(*fs_)),
       owner_(getpid()),
       generation_(forks_),
-      stats_file_(uri.stats_file, uri.stats_interval_s, [this] { return StatsJson(*fs_); }) {}
+      stats_file_(uri.stats_file, [this] { return StatisticsText(); }) {}
+
+Result<std::string> MountedSystem::StatisticsText() const {
+  ISOZONE_ASSIGN_OR_RETURN(const Statistics statistics, fs_->Look());
+  return JsonText(StatisticsJson(statistics, /*zones=*/false), 2) + "\n";
+}
 
 Status MountedSystem::Inherited() {
   return Status::IoError(
@@ -109,7 +115,7 @@ Status MountedSystem::UnmountOrSync() {
   return fs_->SyncMetadata();
 }
 
-Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {
+Status MountedSystem::CollectGarbage(double free_percent, const GcProgress& progress) {
   const auto step = [&](const CopyStats& done, uint64_t bytes_to_copy) {
     return !ending_ && (!progress || progress(done, bytes_to_copy));
   };

@@ -30,7 +30,7 @@ namespace isozone {
 
 class MountedSystem {
  public:
-  // Mounts, or joins an existing mount. The `stats_file` and `stats_interval` of the first caller count.
+  // Mounts, or joins an existing mount. The `stats_file` of the first caller counts.
   static Result<std::shared_ptr<MountedSystem>> Open(const AdapterUri& uri);
   MountedSystem(const MountedSystem&) = delete;
   MountedSystem& operator=(const MountedSystem&) = delete;
@@ -50,7 +50,7 @@ class MountedSystem {
   static Status Inherited();  // the error of every use in such a process
 
   // Like GarbageCollection::Run, but stops when the process ends, which does not wait for it.
-  Status CollectGarbage(double free_percent, const Collector::Progress& progress);
+  Status CollectGarbage(double free_percent, const GcProgress& progress);
 
   // Keeps the system mounted while it exists. A file makes one, under With, when it is opened.
   class OpenFile {
@@ -81,7 +81,10 @@ class MountedSystem {
   Status Lock(const std::string& path);
   Status Unlock(const std::string& path);
 
-  // The file system, for counters and identity only. Must not be used after the end of the process has begun.
+  // Returns the statistics of the mount (insight/stats/statistics_json.h), as text.
+  Result<std::string> StatisticsText() const;
+
+  // The file system, for identity only. Must not be used after the end of the process has begun.
   const FileSystem& fs() const { return *fs_; }
   // Writes an id of the file `inode` to id[0, max_size). It is unique on this device for as long as the file exists.
   // Returns the length of the id; 0 if it does not fit.

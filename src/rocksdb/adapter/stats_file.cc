@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/units.h"
 
 namespace isozone {
 namespace {
@@ -30,12 +29,11 @@ Status WriteTo(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-StatsFile::StatsFile(std::string path, uint64_t interval_s, std::function<std::string()> json,
-                     std::unique_ptr<AlarmClock> clock)
-    : path_(std::move(path)), interval_s_(interval_s), json_(std::move(json)), clock_(std::move(clock)) {
-  if (path_.empty() || interval_s_ == 0 || !IsReplaceable(path_)) return;
+StatsFile::StatsFile(std::string path, std::function<Result<std::string>()> json, std::unique_ptr<AlarmClock> clock)
+    : path_(std::move(path)), json_(std::move(json)), clock_(std::move(clock)) {
+  if (path_.empty() || !IsReplaceable(path_)) return;
   clock_->OnRing([this](uint32_t) { Ring(); });
-  SetAlarm();
+  SetAlarm(clock_->Now());
 }
 
 StatsFile::~StatsFile() { clock_->Stop(); }
@@ -43,15 +41,16 @@ StatsFile::~StatsFile() { clock_->Stop(); }
 void StatsFile::Ring() {
   {
     const MutexLock lock(mu_);
-    const Status status = Replace(json_());
+    const Result<std::string> json = json_();
+    const Status status = json.ok() ? Replace(*json) : json.status();
     if (!status.ok() && !failed_) Log().warn("stats_file: {}", status.ToString());
     failed_ = !status.ok();
   }
-  SetAlarm();
+  SetAlarm(clock_->Now() + kIntervalNs);
 }
 
-void StatsFile::SetAlarm() {
-  if (clock_->RingAt(clock_->Now() + static_cast<int64_t>(interval_s_) * kSecondNs, 0)) return;
+void StatsFile::SetAlarm(int64_t at_ns) {
+  if (clock_->RingAt(at_ns, 0)) return;
   Log().warn("stats_file: {} is written at the end only", path_);
 }
 
@@ -59,10 +58,10 @@ void StatsFile::Finish() {
   clock_->Stop();
   if (path_.empty()) return;
   const MutexLock lock(mu_);
-  const std::string json = json_();
-  if (IsReplaceable(path_) && Replace(json).ok()) return;
+  const Result<std::string> json = json_();
+  if (json.ok() && IsReplaceable(path_) && Replace(*json).ok()) return;
   // If its directory cannot be written, perhaps the file itself can.
-  const Status status = WriteTo(path_, json);
+  const Status status = json.ok() ? WriteTo(path_, *json) : json.status();
   if (!status.ok()) std::fprintf(stderr, "isozone: stats_file: %s\n", status.ToString().c_str());
 }
 

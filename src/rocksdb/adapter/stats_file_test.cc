@@ -49,11 +49,11 @@ class StatsFileTest : public testing::Test {
   }
   ~StatsFileTest() override { std::filesystem::remove_all(directory_); }
 
-  std::unique_ptr<StatsFile> Make(uint64_t interval_s) {
+  std::unique_ptr<StatsFile> Make() {
     auto clock = std::make_unique<ManualClock>();
     clock_ = clock.get();
     return std::make_unique<StatsFile>(
-        path_, interval_s, [this] { return std::to_string(++made_); }, std::move(clock));
+        path_, [this] { return std::to_string(++made_); }, std::move(clock));
   }
   std::string Content() const {
     std::ifstream file(path_);
@@ -71,13 +71,13 @@ class StatsFileTest : public testing::Test {
   int made_ = 0;
 };
 
-TEST_F(StatsFileTest, IsWrittenEveryIntervalAndAtTheEnd) {
-  const auto stats = Make(10);
+TEST_F(StatsFileTest, IsWrittenAtOnceEveryIntervalAndAtTheEnd) {
+  const auto stats = Make();
   EXPECT_EQ(FilesThere(), 0U);
-  ASSERT_EQ(clock_->alarms.back(), 15 * kSecondNs);
+  ASSERT_EQ(clock_->alarms.back(), clock_->now_ns);
   clock_->Ring();
   EXPECT_EQ(Content(), "1");
-  ASSERT_EQ(clock_->alarms.back(), 25 * kSecondNs);
+  ASSERT_EQ(clock_->alarms.back(), clock_->now_ns + StatsFile::kIntervalNs);
   clock_->Ring();
   EXPECT_EQ(Content(), "2");
   stats->Finish();
@@ -86,16 +86,17 @@ TEST_F(StatsFileTest, IsWrittenEveryIntervalAndAtTheEnd) {
   EXPECT_EQ(FilesThere(), 1U);
 }
 
-TEST_F(StatsFileTest, WithoutAnIntervalIsWrittenAtTheEndOnly) {
-  const auto stats = Make(0);
-  EXPECT_TRUE(clock_->alarms.empty());
-  stats->Finish();
-  EXPECT_EQ(Content(), "1");
+TEST_F(StatsFileTest, KeepsWhatItHasWhereThereIsNothingNewToSay) {
+  std::ofstream(path_) << "as it was";
+  StatsFile stats(
+      path_, [] { return Status::Busy("not now"); }, std::make_unique<ManualClock>());
+  stats.Finish();
+  EXPECT_EQ(Content(), "as it was");
 }
 
 TEST_F(StatsFileTest, WithoutAPathIsNeverWritten) {
   path_.clear();
-  const auto stats = Make(10);
+  const auto stats = Make();
   EXPECT_TRUE(clock_->alarms.empty());
   stats->Finish();
   EXPECT_EQ(made_, 0);
@@ -108,7 +109,7 @@ TEST_F(StatsFileTest, AReaderFindsAWholeDocumentWhileItIsWritten) {
   ManualClock* const clock = owned.get();
   int number = 0;
   StatsFile stats(
-      path_, 1, [&] { return document(number++); }, std::move(owned));
+      path_, [&] { return document(number++); }, std::move(owned));
   clock->Ring();
   std::atomic<bool> stop = false;
   std::thread reader([&] {
@@ -127,7 +128,7 @@ TEST_F(StatsFileTest, WhatIsNoPlainFileIsWrittenAtTheEndOnlyAndNotReplaced) {
   const std::string target = directory_ + "/target";
   std::ofstream(target) << "as it was, and longer";
   std::filesystem::create_symlink(target, path_);
-  const auto stats = Make(10);
+  const auto stats = Make();
   EXPECT_TRUE(clock_->alarms.empty());
   stats->Finish();
   EXPECT_TRUE(std::filesystem::is_symlink(path_));
@@ -135,7 +136,7 @@ TEST_F(StatsFileTest, WhatIsNoPlainFileIsWrittenAtTheEndOnlyAndNotReplaced) {
 }
 
 TEST_F(StatsFileTest, GoesOnWhereAWriteFails) {
-  const auto stats = Make(10);
+  const auto stats = Make();
   std::filesystem::create_directory(path_ + ".new");  // prevents the temporary file
   clock_->Ring();
   EXPECT_EQ(Content(), "");

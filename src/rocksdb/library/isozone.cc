@@ -13,7 +13,6 @@
 #include "rocksdb/adapter/mapped_file_system.h"
 #include "rocksdb/adapter/register_file_system.h"
 #include "rocksdb/adapter/static_env.h"
-#include "rocksdb/adapter/stats_json.h"
 #include "rocksdb/adapter/status_mapping.h"
 #include "rocksdb/adapter/zoned_file_system.h"
 #include "rocksdb/steering/steering_partitioner.h"
@@ -122,7 +121,9 @@ rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* js
   return WithoutExceptions([&] {
     const ZonedFileSystem* ours = ZonedFileSystem::From(file_system);
     if (ours == nullptr) return rocksdb::IOStatus::InvalidArgument("not an Isozone file system");
-    *json = StatsJson(ours->system().fs());
+    Result<std::string> text = ours->system().StatisticsText();
+    if (!text.ok()) return ToIoStatus(text.status(), "");
+    *json = std::move(text).value();
     return rocksdb::IOStatus::OK();
   });
 }

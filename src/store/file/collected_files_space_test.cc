@@ -129,8 +129,8 @@ TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
       ISOZONE_ASSERT_OK(Write(path, random_.Between(20'000, 60'000), data));
     }
     ExpectAll();
-    EXPECT_GT(fs().state().Stats().gc.copies.zones, 0u);
-    EXPECT_EQ(fs().state().Stats().gc.copies.mismatches, 0u);
+    EXPECT_GT(fs().state().Stats().gc_zones, 0u);
+    EXPECT_EQ(fs().state().Stats().gc_mismatches, 0u);
   }
   volume_.Unmount();
   volume_.ExpectFsckClean();
@@ -166,8 +166,8 @@ TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
 TEST_F(GcSpaceTest, WithoutACollectorNobodyWaits) {
   Mount("none");
   FillUp(50'000);
-  EXPECT_EQ(fs().state().Stats().gc.copies.zones, 0u);
-  EXPECT_EQ(fs().state().Stats().gc.rounds, 0u);
+  EXPECT_EQ(fs().state().Stats().gc_zones, 0u);
+  EXPECT_EQ(fs().state().Stats().gc_rounds, 0u);
   ExpectAll();
 }
 
@@ -219,7 +219,7 @@ TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
   }
   for (std::thread& thread : threads) thread.join();
   Collect();
-  EXPECT_GT(fs().state().Stats().gc.copies.zones, 0u);
+  EXPECT_GT(fs().state().Stats().gc_zones, 0u);
   volume_.Unmount();
   volume_.ExpectFsckClean();
 }

@@ -36,7 +36,7 @@ TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
   EXPECT_GT(after.free, before.free);
   EXPECT_GT(after.empty_zones, before.empty_zones);
   ExpectAll();
-  EXPECT_EQ(fs().state().Stats().gc.copies.bytes_copied, done.bytes_copied);
+  EXPECT_EQ(fs().state().Stats().gc_bytes_copied, done.bytes_copied);
   ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
   EXPECT_EQ(fs().state().Space().live, before.live);
   ExpectAll();
@@ -130,7 +130,7 @@ TEST_F(GcTest, EverySchemeKeepsEveryByte) {
     EXPECT_EQ(done.mismatches + done.read_errors, 0u);
     ExpectAll();
   }
-  EXPECT_GT(fs().state().Stats().gc.copies.bytes_copied, 0u);
+  EXPECT_GT(fs().state().Stats().gc_bytes_copied, 0u);
 }
 
 TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
@@ -299,13 +299,13 @@ TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
   GcOptions zenfs = WithGc("zenfs").gc;
   zenfs.start_percent = 100;
   ISOZONE_ASSERT_OK(fs().collection().SetOptions(zenfs));  // the collector looks at once
-  while (fs().state().Stats().gc.rounds == 0) std::this_thread::yield();
+  while (fs().state().Stats().gc_rounds == 0) std::this_thread::yield();
   const std::vector<ZoneView> after = fs().state().Zones();
   for (size_t i = 0; i < after.size(); ++i) {
     const bool filled = before[i].use == ZoneUse::kFree && after[i].use == ZoneUse::kData;
     EXPECT_FALSE(filled) << "zone " << i;
   }
-  EXPECT_GT(fs().state().Stats().gc.copies.bytes_copied, 0u);
+  EXPECT_GT(fs().state().Stats().gc_bytes_copied, 0u);
   ExpectAll();
   volume_.Unmount();
   volume_.ExpectFsckClean();

@@ -28,9 +28,7 @@ MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions opt
       groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.device().groups.get() : nullptr)),
       clock(clock),
       engine(*this->device, groups,
-             {.isolation = parallel && this->options.isolation,
-              .shares = this->options.io_shares,
-              .write_gap = this->options.write_gap}),
+             {.isolation = parallel && this->options.isolation, .write_gap = this->options.write_gap}),
       buffers(2 * this->options.writer_memory),
       read_ahead(this->options.read_ahead_memory),
       state(std::move(state)) {}

@@ -94,7 +94,7 @@ struct MountContext : FileCounters {
   const bool parallel;  // the placement policy's
   const std::shared_ptr<const GroupIndex> groups;
   Clock& clock;
-  // Set at mount, never changed; above all that tell it something. Null: there is none.
+  // Set at mount, never changed; above all that tell it something. Null when read-only.
   std::unique_ptr<PublishedPage> statistics_page;
   // What the device does not have yet, in memory that outlives the process. Set at mount, never changed. Null: there is
   // none.

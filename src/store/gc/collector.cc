@@ -131,7 +131,6 @@ GcStats Collector::Stats() const {
   GcStats stats = stats_;
   stats.urgency = state_.urgency();
   stats.working = state_.working();
-  stats.scheme = setting_->options.scheme;
   return stats;
 }
 
@@ -171,7 +170,7 @@ Collector::SettingPtr Collector::AwaitRound() {
   }
 }
 
-Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) {
+Result<CopyStats> Collector::Run(double free_percent, const GcProgress& progress) {
   SettingPtr now;
   {
     const MutexLock lock(mu_);
@@ -186,7 +185,7 @@ Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) 
   return done;
 }
 
-Status Collector::CarryOut(const Setting& setting, bool confined, const Progress& progress, CopyStats& done) {
+Status Collector::CarryOut(const Setting& setting, bool confined, const GcProgress& progress, CopyStats& done) {
   zones_.BeginRound();
   bool gained = false;
   const Status status = CopyBatches(setting, confined, progress, done, gained);
@@ -203,7 +202,7 @@ Status Collector::CarryOut(const Setting& setting, bool confined, const Progress
   return status;
 }
 
-Status Collector::CopyBatches(const Setting& setting, bool confined, const Progress& progress, CopyStats& done,
+Status Collector::CopyBatches(const Setting& setting, bool confined, const GcProgress& progress, CopyStats& done,
                               bool& gained) {
   ZoneCopier copier(zones_, files_, engine_, setting.copier(confined));
   Status status;
@@ -221,7 +220,7 @@ Status Collector::CopyBatches(const Setting& setting, bool confined, const Progr
 }
 
 Status Collector::CopyBatch(ZoneCopier& copier, const CollectorStep& batch, const GcScheme& scheme,
-                            const Progress& progress, CopyStats& done) {
+                            const GcProgress& progress, CopyStats& done) {
   CopyStats of_batch;
   const auto pause = [&] {
     CopyStats so_far = done;

@@ -25,40 +25,13 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "store/gc/gc_round.h"
 #include "store/gc/gc_store.h"
 #include "store/gc/zone_copier.h"
 #include "store/zone/collector_state.h"
 #include "store/zone/gc_scheme.h"
 
 namespace isozone {
-
-struct GcOptions {
-  std::string scheme = "isozone";              // by name (store/zone/gc_scheme.h)
-  std::optional<uint32_t> start_percent = {};  // free space below which it collects; the scheme's own if not set
-  uint64_t memory = 16 * kMiB;                 // bytes of buffers, at most; 8 MiB .. 1 GiB
-  bool verify = true;                          // reads copies back before files use them
-};
-
-// Counts of what GC has done so far, and what it does now.
-struct GcStats {
-  CopyStats copies;
-  uint64_t rounds = 0;  // rounds in which something was read
-  double urgency = 0;   // of the round under way, 0 to 1; 0 if there is none
-  std::string scheme;
-  bool working = false;        // whether a round is under way; the next two are of it
-  uint64_t round_copied = 0;   // bytes
-  uint64_t round_to_copy = 0;  // bytes of all victims that were chosen last
-};
-
-// The effect that a round of GC would have.
-struct GcPlan {
-  std::string scheme;
-  GcSpace space;
-  double urgency = 0;                // 0 if the scheme has nothing to do now
-  std::vector<GcCandidate> victims;  // in order
-  uint64_t copied() const;           // bytes that would be copied
-  uint64_t reclaimed() const;        // bytes that would be gained
-};
 
 class Collector {
  public:
@@ -83,8 +56,7 @@ class Collector {
   // is free; none if it is already. Waits for a batch that is under way. `progress` (may be empty) is called after each
   // window, and when victims are done, with what is done and the bytes of all victims to be copied. If it returns
   // false, the round stops. kAborted after Stop.
-  using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
-  Result<CopyStats> Run(double free_percent, const Progress& progress);
+  Result<CopyStats> Run(double free_percent, const GcProgress& progress);
 
   // Returns the victims of the scheme as of now; with `all`, the victims that Run would take.
   GcPlan Plan(bool all) const;
@@ -118,11 +90,11 @@ class Collector {
   SettingPtr AwaitRound();
   // Executes the round that has begun. `confined` is that of GcScheme; false for a round that Run has asked for. `done`
   // must be empty.
-  Status CarryOut(const Setting& setting, bool confined, const Progress& progress, CopyStats& done);
+  Status CarryOut(const Setting& setting, bool confined, const GcProgress& progress, CopyStats& done);
   // Executes the batches of a round. `gained` returns whether the round gained something.
-  Status CopyBatches(const Setting& setting, bool confined, const Progress& progress, CopyStats& done, bool& gained);
+  Status CopyBatches(const Setting& setting, bool confined, const GcProgress& progress, CopyStats& done, bool& gained);
   // Executes one batch, and reports its outcome to CollectorState.
-  Status CopyBatch(ZoneCopier& copier, const CollectorStep& batch, const GcScheme& scheme, const Progress& progress,
+  Status CopyBatch(ZoneCopier& copier, const CollectorStep& batch, const GcScheme& scheme, const GcProgress& progress,
                    CopyStats& done);
   // Looks, lists and rests as `state_` says, until there is another kind of step, which it returns.
   CollectorStep Proceed();

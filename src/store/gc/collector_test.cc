@@ -479,7 +479,7 @@ TEST_F(CollectorTest, OptionsCanBeChangedWhileItRuns) {
   ASSERT_TRUE(collector->SetOptions(Named("none")).ok());
   EXPECT_TRUE(store_.reset_at_once);
   EXPECT_FALSE(store_.attached);
-  EXPECT_EQ(collector->Stats().scheme, "none");
+  EXPECT_EQ(collector->options().scheme, "none");
   EXPECT_TRUE(collector->SetOptions(Named("best")).Is(StatusCode::kInvalidArgument));
   EXPECT_EQ(collector->options().scheme, "none");
   ASSERT_TRUE(collector->SetOptions(Named("lifetime")).ok());

@@ -34,26 +34,13 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "store/gc/gc_round.h"
 #include "store/gc/gc_store.h"
 #include "store/io/io_engine.h"
 #include "store/zone/gc_scheme.h"
 #include "store/zone/segment_plan.h"
 
 namespace isozone {
-
-struct CopyStats {
-  uint64_t zones = 0;            // emptied
-  uint64_t skipped_zones = 0;    // not begun, or not emptied, because something in them cannot be moved now
-  uint64_t failed_zones = 0;     // left as they were, because they could not be read or copied
-  uint64_t bytes_read = 0;       // from victims, invalid bytes included
-  uint64_t bytes_copied = 0;     // bytes that files have at a new place
-  uint64_t bytes_dropped = 0;    // copied in vain, because their files were removed or changed in the meantime
-  uint64_t bytes_reclaimed = 0;  // dead bytes of the emptied zones
-  uint64_t read_errors = 0;
-  uint64_t mismatches = 0;  // copies that differ from what was read
-
-  CopyStats& operator+=(const CopyStats& other);
-};
 
 class ZoneCopier {
  public:

@@ -22,8 +22,6 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "base/status.h"
 #include "store/io/io_class.h"
@@ -33,12 +31,6 @@ namespace isozone {
 // The percentage of a group's device time that a class gets at least while it waits, by IoClass; 0: none.
 struct IoShares {
   std::array<uint8_t, kIoClassCount> percent = {10, 10, 20, 15, 10, 10, 5, 5};
-
-  // Parses "flush:30,gc:10": these shares, and the defaults for all other classes. kInvalidArgument for an unknown
-  // class, or if the sum exceeds 100.
-  static Result<IoShares> Parse(std::string_view text);
-  std::string ToString() const;  // all classes, in the form that Parse reads
-  bool operator==(const IoShares&) const = default;
 };
 
 using IoClassSet = std::bitset<kIoClassCount>;

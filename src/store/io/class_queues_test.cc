@@ -118,9 +118,9 @@ TEST(ClassQueues, TheLowestClassGetsItsShareBesideABusyHigherOne) {
 }
 
 TEST(ClassQueues, AClassWithoutAShareWaitsForAllOthers) {
-  const auto shares = IoShares::Parse("gc:0");
-  ASSERT_TRUE(shares.ok());
-  Die die(*shares);
+  IoShares shares;
+  shares.percent[static_cast<size_t>(IoClass::kGc)] = 0;
+  Die die(shares);
   die.AddClient(IoClass::kFlush, kSlice);
   die.AddClient(IoClass::kGc, kSlice);
   die.RunUntil(1000 * kSlice);
@@ -173,30 +173,6 @@ TEST(ClassQueues, AClassSavesNothingWhileItKeepsAGap) {
   }
   queues.PushBack(log);
   EXPECT_EQ(queues.Next(true), &log) << "the flush does not come first for having waited";
-}
-
-TEST(IoShares, AreParsed) {
-  const auto shares = IoShares::Parse("flush:20,gc:10");
-  ASSERT_TRUE(shares.ok()) << shares.status().ToString();
-  EXPECT_EQ(shares->percent[static_cast<size_t>(IoClass::kFlush)], 20);
-  EXPECT_EQ(shares->percent[static_cast<size_t>(IoClass::kGc)], 10);
-  EXPECT_EQ(shares->percent[static_cast<size_t>(IoClass::kUserRead)], 20);
-  EXPECT_EQ(*IoShares::Parse(""), IoShares());
-}
-
-TEST(IoShares, BadOnesSayWhatIsWrong) {
-  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
-           {"floosh:20", "unknown I/O class \"floosh\"; known: wal, metadata, user-read, flush"},
-           {"flush", "write CLASS:PERCENT"},
-           {"flush:", "write CLASS:PERCENT"},
-           {"flush:101", "write CLASS:PERCENT"},
-           {"flush:-1", "write CLASS:PERCENT"},
-           {"flush:1x", "write CLASS:PERCENT"},
-           {"flush:60", "are 130 percent; at most 100"}}) {
-    const auto shares = IoShares::Parse(text);
-    ASSERT_FALSE(shares.ok()) << text;
-    EXPECT_NE(shares.status().ToString().find(words), std::string::npos) << shares.status().ToString();
-  }
 }
 
 }  // namespace

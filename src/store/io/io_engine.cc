@@ -376,10 +376,4 @@ IoEngine::Queue IoEngine::QueueOf(uint32_t group) const {
   return {static_cast<uint32_t>(of.places.load(std::memory_order_relaxed)), of.waiting.load(std::memory_order_relaxed)};
 }
 
-IoClassStats IoEngine::Stats(IoClass io_class) const {
-  const IoClassCounters& counts = classes_[static_cast<size_t>(io_class)];
-  return {counts.bytes_read.load(std::memory_order_relaxed), counts.bytes_written.load(std::memory_order_relaxed),
-          counts.read_latency_ns.Take(), counts.write_latency_ns.Take()};
-}
-
 }  // namespace isozone

@@ -71,14 +71,7 @@ struct IoRequest : private ClassQueues::Waiting {
   bool is_part_ = false;  // a slice of a longer read, which is counted instead
 };
 
-struct IoClassStats {
-  uint64_t bytes_read = 0;
-  uint64_t bytes_written = 0;
-  Histogram::Snapshot read_latency_ns;
-  Histogram::Snapshot write_latency_ns;
-};
-
-// The counters themselves, for those who read them often. They live as long as the engine.
+// What an engine counts of a class of I/O.
 struct IoClassCounters {
   std::atomic<uint64_t> bytes_read{0};
   std::atomic<uint64_t> bytes_written{0};
@@ -127,7 +120,6 @@ class IoEngine {
   // Makes every write durable that had completed before the call.
   Status Flush(IoClass io_class);
 
-  IoClassStats Stats(IoClass io_class) const;
   const IoClassCounters& counters(IoClass io_class) const { return classes_[static_cast<size_t>(io_class)]; }
   // Returns how long each slice that had to wait for a gap did so, in ns.
   const Histogram& gap_waits() const { return gap_wait_ns_; }

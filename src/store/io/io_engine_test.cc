@@ -75,12 +75,12 @@ TEST(IoEngine, CountsByClass) {
   EXPECT_EQ(engine.Run(read), DeviceStatus::kSuccess);
   EXPECT_TRUE(engine.Flush(IoClass::kWal).ok());
 
-  EXPECT_EQ(engine.Stats(IoClass::kWal).bytes_written, 8192u);
-  EXPECT_EQ(engine.Stats(IoClass::kWal).write_latency_ns.count, 1u);
-  EXPECT_EQ(engine.Stats(IoClass::kWal).bytes_read, 0u);
-  EXPECT_EQ(engine.Stats(IoClass::kUserRead).bytes_read, 4096u);
-  EXPECT_EQ(engine.Stats(IoClass::kUserRead).read_latency_ns.count, 1u);
-  EXPECT_EQ(engine.Stats(IoClass::kGc).bytes_written, 0u);
+  EXPECT_EQ(engine.counters(IoClass::kWal).bytes_written, 8192u);
+  EXPECT_EQ(engine.counters(IoClass::kWal).write_latency_ns.Count(), 1u);
+  EXPECT_EQ(engine.counters(IoClass::kWal).bytes_read, 0u);
+  EXPECT_EQ(engine.counters(IoClass::kUserRead).bytes_read, 4096u);
+  EXPECT_EQ(engine.counters(IoClass::kUserRead).read_latency_ns.Count(), 1u);
+  EXPECT_EQ(engine.counters(IoClass::kGc).bytes_written, 0u);
 }
 
 TEST(IoEngine, ReturnsWhatTheDeviceSays) {
@@ -258,8 +258,8 @@ TEST_F(DepthTest, TheSlicesOfAReadGoSideBySide) {
   device_->Complete();
   EXPECT_EQ(done, std::vector<uint64_t>{10 * 64 * kKiB + 4096});
   EXPECT_EQ(read.device.status, DeviceStatus::kSuccess);
-  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).bytes_read, 10 * 64 * kKiB + 4096);
-  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).read_latency_ns.count, 1u) << "one read";
+  EXPECT_EQ(engine_->counters(IoClass::kUserRead).bytes_read, 10 * 64 * kKiB + 4096);
+  EXPECT_EQ(engine_->counters(IoClass::kUserRead).read_latency_ns.Count(), 1u) << "one read";
 }
 
 TEST_F(DepthTest, ASliceThatFailsFailsItsReadWhenAllAreDone) {
@@ -268,10 +268,10 @@ TEST_F(DepthTest, ASliceThatFailsFailsItsReadWhenAllAreDone) {
   Submit(IoClass::kUserRead, 0, 1, 128 * kKiB);
   ASSERT_EQ(in_flight(), 2u);
   device_->Complete(DeviceStatus::kUnrecoveredReadError);
-  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).read_latency_ns.count, 0u);
+  EXPECT_EQ(engine_->counters(IoClass::kUserRead).read_latency_ns.Count(), 0u);
   device_->Complete();
   EXPECT_EQ(requests_.front().device.status, DeviceStatus::kUnrecoveredReadError);
-  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).bytes_read, 64 * kKiB);
+  EXPECT_EQ(engine_->counters(IoClass::kUserRead).bytes_read, 64 * kKiB);
 }
 
 // However many requests wait: they take neither the stack nor the time of the thread that has made room for them.
@@ -392,7 +392,7 @@ TEST_F(Isolation, AFailedSliceEndsTheRequest) {
   EXPECT_TRUE(device.held.empty());
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(request.device.status, DeviceStatus::kWriteFault);
-  EXPECT_EQ(engine.Stats(IoClass::kFlush).bytes_written, 64 * kKiB) << "the slice that was written";
+  EXPECT_EQ(engine.counters(IoClass::kFlush).bytes_written, 64 * kKiB) << "the slice that was written";
   Submit(IoClass::kFlush);  // its place was given back
   EXPECT_EQ(Drain(), "flush");
 }
@@ -653,7 +653,7 @@ TEST(IoEngine, ManyThreadsGetEverythingDone) {
   ThreadedDevice device;
   IoEngine engine(device, OneGroup(), {});
   GetEverythingDone(device, engine);
-  EXPECT_EQ(engine.Stats(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
+  EXPECT_EQ(engine.counters(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
 }
 
 TEST(IoEngine, ManyThreadsGetEverythingDoneWithGaps) {
@@ -661,7 +661,7 @@ TEST(IoEngine, ManyThreadsGetEverythingDoneWithGaps) {
   const ZoneGroups groups = TwoGroups();
   IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.write_gap = 1});
   GetEverythingDone(device, engine);
-  EXPECT_EQ(engine.Stats(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
+  EXPECT_EQ(engine.counters(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ Figures FiguresOf(const FigureSources& sources) {
   return figures;
 }
 
-Figures FiguresOf(const MountContext& context) {
-  Figures figures = FiguresOf(FigureSources(context));
+Figures FiguresOf(const MountContext& context, const FigureSources& sources) {
+  Figures figures = FiguresOf(sources);
   for (int i = 0; i < kIoClassCount; ++i) {
     const IoClassCounters& counters = context.engine.counters(static_cast<IoClass>(i));
     figures.by_class[static_cast<size_t>(i)] = {Word(counters.bytes_read), Word(counters.bytes_written),

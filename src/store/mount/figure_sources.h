@@ -39,7 +39,7 @@ struct FigureSources {
 
 // Returns the figures that figures.def lists with a source, and no others.
 Figures FiguresOf(const FigureSources& sources);
-// Returns these, and the figures of the classes of I/O.
-Figures FiguresOf(const MountContext& context);
+// Returns these, and the figures of the classes of I/O of `context`.
+Figures FiguresOf(const MountContext& context, const FigureSources& sources);
 
 }  // namespace isozone

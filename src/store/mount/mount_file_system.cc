@@ -272,7 +272,9 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
                                                 std::move(recovered.state), policy->parallel(), clock);
   const bool read_only = options.read_only || context->device->read_only();
-  if (options.statistics_page && !read_only) context->statistics_page = MakeStatisticsPage(*context);
+  if (!read_only) {
+    ISOZONE_ASSIGN_OR_RETURN(context->statistics_page, MakeStatisticsPage(*context));
+  }
   ZonePoolOptions pool_options = PoolOptionsOf(*context, options, recovered.copies_wanted, read_only, clock);
   ISOZONE_ASSIGN_OR_RETURN(context->pool, ZonePool::Create(*context->device, std::move(pool_options)));
   context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });

@@ -14,6 +14,7 @@
 #include "store/file/log_sink.h"
 #include "store/file/open_log.h"
 #include "store/file/truncate.h"
+#include "store/mount/statistics_at_rest.h"
 #include "store/zone/lane_choice.h"
 
 namespace isozone {
@@ -605,6 +606,20 @@ Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
   return writer->Close();
 }
 
+Result<Statistics> MountedFileSystem::Look() const {
+  Statistics statistics;
+  if (publisher_ != nullptr) {
+    ISOZONE_ASSIGN_OR_RETURN(statistics, publisher_->Look());
+  } else {
+    statistics = StatisticsAtRest(*this, context_->clock);
+    statistics.life = PageLife::kMounted;
+    statistics.process = PageProcess::Self();
+    static_cast<Figures&>(statistics.figures) = state_->Stats();
+  }
+  statistics.gc_scheme = context_->collector->options().scheme;
+  return statistics;
+}
+
 Status MountedFileSystem::Unmount() {
   if (unmounted_) return Status::Ok();
   unmounted_ = true;
@@ -616,9 +631,9 @@ Status MountedFileSystem::Unmount() {
   if (status.ok()) status = detached;
   if (status.ok()) status = context_->engine.Flush(IoClass::kOther);
   context_->pool->Stop();
-  if (publisher_ != nullptr) publisher_->Stop();
+  publisher_->Stop();
   const Status closed = context_->journal->Close();
-  if (context_->statistics_page != nullptr) context_->statistics_page->End();
+  context_->statistics_page->End();
   // What could not be written stays, for the next mount to try.
   if (status.ok() && closed.ok() && context_->kept != nullptr) context_->kept->Remove();
   return status.ok() ? closed : status;

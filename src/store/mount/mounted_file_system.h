@@ -34,10 +34,11 @@ class MountedFileSystem final : public FileSystem {
         collection_(std::make_unique<MountedCollection>(*context_)),
         groups_(std::make_unique<MountedGroups>(*context_)),
         inodes_(std::make_unique<MountedInodes>(*this)),
-        publisher_(context_->statistics_page == nullptr ? nullptr : std::make_unique<StatisticsPublisher>(*context_)) {}
+        publisher_(context_->read_only() ? nullptr : std::make_unique<StatisticsPublisher>(*context_)) {}
 
   ~MountedFileSystem() override;
 
+  Result<Statistics> Look() const override;
   Status Unmount() override;
 
   Result<FileAttributes> Stat(std::string_view path) override;
@@ -141,7 +142,7 @@ class MountedFileSystem final : public FileSystem {
   const std::unique_ptr<MountedCollection> collection_;
   const std::unique_ptr<MountedGroups> groups_;
   const std::unique_ptr<MountedInodes> inodes_;
-  const std::unique_ptr<StatisticsPublisher> publisher_;  // null: there is no statistics page
+  const std::unique_ptr<StatisticsPublisher> publisher_;  // null when read-only
   bool unmounted_ = false;                                // used by the owner's thread only
 };
 

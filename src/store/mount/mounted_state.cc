@@ -80,22 +80,14 @@ FileAttributes AttributesOf(MountContext& context, const Inode& inode) {
 // State
 // ---------------------------------------------------------------------------------------------------------------------
 
-FileSystemStats MountedState::Stats() const {
-  FileSystemStats stats;
-  static_cast<Figures&>(stats) = FiguresOf(context_);
-  for (int i = 0; i < kIoClassCount; ++i) {
-    IoClassStats of_class = context_.engine.Stats(static_cast<IoClass>(i));
-    stats.read_latencies_ns[static_cast<size_t>(i)] = std::move(of_class.read_latency_ns);
-    stats.write_latencies_ns[static_cast<size_t>(i)] = std::move(of_class.write_latency_ns);
+Figures MountedState::Stats() const {
+  FigureSources sources(context_);
+  if (refresh_ != nullptr) {
+    const MetadataCopies copies = refresh_->Metadata();
+    sources.space = refresh_->Space();
+    sources.metadata = {copies.whole.size(), copies.wanted, /*failed=*/false};
   }
-  const ZonePoolHistograms& zones = context_.pool->histograms();
-  stats.zone_wait_ns = zones.wait_ns.Take();
-  stats.pace_wait_ns = zones.pace_ns.Take();
-  stats.reset_written_percent = zones.reset_written_percent.Take();
-  stats.deletion_delays_ns = zones.deletion_delays.Take();
-  stats.write_gap_wait_ns = context_.engine.gap_waits().Take();
-  stats.gc = context_.collector->Stats();
-  return stats;
+  return FiguresOf(context_, sources);
 }
 
 Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& visit) const {
@@ -218,7 +210,7 @@ Status MountedState::Settle() {
 // Garbage collection and zone groups
 // ---------------------------------------------------------------------------------------------------------------------
 
-Result<CopyStats> MountedCollection::Run(double free_percent, const Collector::Progress& progress) {
+Result<CopyStats> MountedCollection::Run(double free_percent, const GcProgress& progress) {
   if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
   ISOZONE_RETURN_IF_ERROR(context_.journal->status());
   return context_.collector->Run(free_percent, progress);

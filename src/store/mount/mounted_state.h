@@ -24,7 +24,7 @@ class MountedState final : public FileSystemState {
   MountedState(MountContext& context, ReadOnlyRefresh* refresh) : context_(context), refresh_(refresh) {}
 
   SpaceInfo Space() const override { return refresh_ == nullptr ? context_.pool->Space() : refresh_->Space(); }
-  FileSystemStats Stats() const override;
+  Figures Stats() const override;
   std::vector<ZoneView> Zones() const override { return context_.pool->Zones(); }
   Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;
   Result<uint64_t> AllocatedBytes(std::string_view path) const override;
@@ -55,7 +55,7 @@ class MountedCollection final : public GarbageCollection {
   // `context` outlives this.
   explicit MountedCollection(MountContext& context) : context_(context) {}
 
-  Result<CopyStats> Run(double free_percent, const Collector::Progress& progress) override;
+  Result<CopyStats> Run(double free_percent, const GcProgress& progress) override;
   GcPlan Plan(bool all) const override;
   Status SetOptions(const GcOptions& options) override;
 

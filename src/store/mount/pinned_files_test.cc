@@ -73,7 +73,6 @@ class PinnedFilesTest : public ::testing::Test {
     ISOZONE_ASSERT_OK(FormatDevice(*Open(OpenMode::kReadWrite), {"test", false}));
     options_.kept_memory_directory = directory_;
     options_.kept_memory = kKeptMemoryMin;
-    options_.statistics_page = false;
     options_.gc.scheme = "none";
   }
   void TearDown() override {

@@ -70,20 +70,24 @@ void PutEngine(const IoEngine& engine, StatisticsWriter& page) {
 
 }  // namespace
 
-std::unique_ptr<PublishedPage> MakeStatisticsPage(const MountContext& context) {
-  const auto owner = PageOwner::Of(context.device->name());
-  if (!owner.ok()) return nullptr;
-  auto page = PublishedPage::Make(*owner, HeaderOf(context));
-  if (page.ok()) return std::move(page).value();
-  Log().warn("{}; nobody can see the statistics of this mount", page.status().message());
-  return nullptr;
+Result<std::unique_ptr<PublishedPage>> MakeStatisticsPage(const MountContext& context) {
+  const PageHeader header = HeaderOf(context);
+  if (const auto owner = PageOwner::Of(context.device->name()); owner.ok()) {
+    auto page = PublishedPage::Make(*owner, header);
+    if (page.ok()) return page;
+    Log().warn("{}; nobody else can see the statistics of this mount", page.status().message());
+  }
+  return PublishedPage::MakePrivate(header);
 }
 
 StatisticsPublisher::StatisticsPublisher(MountContext& context)
     : context_(context), page_(context.statistics_page->writer()) {
-  Publish();
+  {
+    const MutexLock lock(publishing_);
+    Publish();
+  }
   const Status named = context_.statistics_page->Publish();
-  if (!named.ok()) Log().warn("{}; nobody can see the statistics of this mount", named.message());
+  if (!named.ok()) Log().warn("{}; nobody else can see the statistics of this mount", named.message());
   if (auto thread = StartThread("statistics", [this] { Run(); }); thread.ok()) {
     thread_ = std::move(thread).value();
   } else {
@@ -97,9 +101,16 @@ void StatisticsPublisher::Stop() {
     stopping_ = true;
     wake_.SignalAll();
   }
-  if (!thread_.joinable()) return;
-  thread_.join();
-  Publish();
+  if (thread_.joinable()) thread_.join();
+  const MutexLock lock(publishing_);
+  if (!finished_) Publish();
+  finished_ = true;
+}
+
+Result<Statistics> StatisticsPublisher::Look() {
+  const MutexLock lock(publishing_);
+  if (!finished_) Publish();
+  return context_.statistics_page->Read();
 }
 
 void StatisticsPublisher::Run() {
@@ -109,6 +120,7 @@ void StatisticsPublisher::Run() {
     context_.clock.WaitUntil(wake_, mu_, until_ns);
     if (stopping_ || context_.clock.NowNs() < until_ns) continue;
     const MutexUnlock unlock(mu_);
+    const MutexLock lock(publishing_);
     Publish();
   }
 }
@@ -117,11 +129,15 @@ void StatisticsPublisher::Publish() {
   PageFigures figures;
   figures.taken_ns = context_.clock.NowNs();
   figures.taken_s = context_.clock.NowWallS();
-  static_cast<Figures&>(figures) = FiguresOf(context_);
+  static_cast<Figures&>(figures) = FiguresOf(context_, FigureSources(context_));
   PutEngine(context_.engine, page_);
   const ZonePoolHistograms& zones = context_.pool->histograms();
   PutLatency(zones.wait_ns, static_cast<int>(PageHistogramId::kZoneWait), page_);
   PutLatency(zones.pace_ns, static_cast<int>(PageHistogramId::kPaceWait), page_);
+  for (int i = 0; i < kLifetimeCount; ++i) {
+    PutLatency(zones.deletion_delays.Of(static_cast<Lifetime>(i)),
+               static_cast<int>(PageHistogramId::kDeletionDelay) + i, page_);
+  }
   page_.Publish(figures);
   TellEvents(figures);
 }

@@ -71,7 +71,7 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   EXPECT_EQ(page.life, PageLife::kMounted);
   EXPECT_EQ(page.uuid, volume.fs().state().uuid());
   EXPECT_EQ(page.policy, "isozone");
-  const FileSystemStats stats = volume.fs().state().Stats();
+  const Figures stats = volume.fs().state().Stats();
   const SpaceInfo space = volume.fs().state().Space();
   EXPECT_EQ(page.figures.user_bytes_appended, stats.user_bytes_appended);
   EXPECT_EQ(page.figures.journal_bytes, stats.journal_bytes);
@@ -84,7 +84,8 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   const auto flush = static_cast<size_t>(IoClass::kFlush);
   EXPECT_EQ(page.figures.by_class[flush].bytes_written, stats.by_class[flush].bytes_written);
   EXPECT_EQ(page.Writes(IoClass::kFlush).count, stats.by_class[flush].writes);
-  EXPECT_EQ(page.Writes(IoClass::kFlush).sum, stats.write_latencies_ns[flush].sum);
+  EXPECT_EQ(page.figures.zone_reset_bytes, stats.zone_reset_bytes);
+  EXPECT_GT(page.figures.zone_reset_bytes, 0U);
   EXPECT_GT(page.figures.zones_died, 0U);
   EXPECT_GT(page.figures.zones_begun[static_cast<size_t>(ZoneWriter::kFlush)], 0U);
   EXPECT_EQ(std::ranges::count(page.events, PageEventKind::kReset, &EventView::kind),
@@ -113,16 +114,44 @@ TEST(StatisticsPublisherTest, ThePageGoesWithTheMount) {
   EXPECT_TRUE(StatisticsReader::Open(device).status().Is(StatusCode::kNotFound));
 }
 
-TEST(StatisticsPublisherTest, WhoOnlyReadsOrWantsNonePublishesNothing) {
-  for (const bool read_only : {true, false}) {
-    TestVolume volume;
-    MountOptions options;
-    options.read_only = read_only;
-    options.statistics_page = read_only;
-    ISOZONE_ASSERT_OK(volume.Mount(options));
-    const std::string device = volume.fs().state().device().name();
-    EXPECT_TRUE(StatisticsReader::Open(device).status().Is(StatusCode::kNotFound)) << read_only;
-  }
+TEST(StatisticsPublisherTest, WhoOnlyReadsPublishesNothingAndKnowsWhatItDoes) {
+  TestVolume volume;
+  ISOZONE_ASSERT_OK(volume.Mount());
+  Put(volume, "/file", 3 * kMiB);
+  MountOptions options;
+  options.read_only = true;
+  ISOZONE_ASSERT_OK(volume.Mount(options));
+  const std::string device = volume.fs().state().device().name();
+  EXPECT_TRUE(StatisticsReader::Open(device).status().Is(StatusCode::kNotFound));
+  const auto reader = volume.fs().OpenForRead("/file");
+  ISOZONE_ASSERT_OK(reader.status());
+  std::vector<std::byte> buffer(kMiB);
+  ISOZONE_ASSERT_OK((*reader)->Read(0, buffer, IoClass::kUserRead).status());
+  const auto look = volume.fs().Look();
+  ISOZONE_ASSERT_OK(look.status());
+  EXPECT_EQ(look->life, PageLife::kMounted);
+  EXPECT_EQ(look->figures.by_class[static_cast<size_t>(IoClass::kUserRead)].bytes_read, kMiB);
+  EXPECT_EQ(look->figures.live, volume.fs().state().Space().live);
+}
+
+TEST(StatisticsPublisherTest, AProcessSeesItsOwnPageAsOfNow) {
+  ManualClock clock;  // so that nobody else publishes
+  TestVolume volume;
+  ISOZONE_ASSERT_OK(volume.Mount({}, clock));
+  Put(volume, "/short-lived", 3 * kMiB);
+  ISOZONE_ASSERT_OK(volume.fs().Unlink("/short-lived"));
+  ISOZONE_ASSERT_OK(volume.fs().state().Settle());
+  const auto look = volume.fs().Look();
+  ISOZONE_ASSERT_OK(look.status());
+  EXPECT_EQ(look->life, PageLife::kMounted);
+  EXPECT_GE(look->figures.user_bytes_appended, 3 * kMiB);
+  EXPECT_GT(look->Writes(IoClass::kFlush).count, 0U);
+  EXPECT_GT(look->DeletionDelay(Lifetime::kNotSet).count, 0U);
+  ISOZONE_ASSERT_OK(volume.fs().Unmount());
+  const auto last = volume.fs().Look();
+  ISOZONE_ASSERT_OK(last.status());
+  EXPECT_EQ(last->life, PageLife::kUnmounted);
+  EXPECT_GE(last->figures.user_bytes_appended, 3 * kMiB);
 }
 
 TEST(StatisticsPublisherTest, ADeviceAtRestTellsWhatLiesOnIt) {

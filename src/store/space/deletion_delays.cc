@@ -29,10 +29,4 @@ void DeletionDelays::Reset(ZoneId zone, int64_t now_ns) {
   }
 }
 
-DeletionDelays::Snapshot DeletionDelays::Take() const {
-  Snapshot snapshot;
-  for (size_t i = 0; i < delays_ns_.size(); ++i) snapshot[i] = delays_ns_[i].Take();
-  return snapshot;
-}
-
 }  // namespace isozone

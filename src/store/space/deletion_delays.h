@@ -29,14 +29,14 @@ namespace isozone {
 class DeletionDelays {
  public:
   static constexpr int64_t kMergeNs = kMillisecondNs;
-  using Snapshot = std::array<Histogram::Snapshot, kLifetimeCount>;  // ns, by Lifetime
 
   // Notes that a file of `lifetime` lost its last name at `now_ns`. `zones` are the zones that it lay in; a zone that
   // is named twice counts once. Must be called before the bytes are given back, because the zones could be reset at
   // once.
   void Deleted(Lifetime lifetime, std::span<const ZoneId> zones, int64_t now_ns) ISOZONE_EXCLUDES(mu_);
   void Reset(ZoneId zone, int64_t now_ns) ISOZONE_EXCLUDES(mu_);
-  Snapshot Take() const;
+  // Returns the delays of files of `lifetime`, in ns.
+  const Histogram& Of(Lifetime lifetime) const { return delays_ns_[static_cast<size_t>(lifetime)]; }
 
  private:
   struct Note {

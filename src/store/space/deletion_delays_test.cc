@@ -7,20 +7,16 @@ namespace {
 
 constexpr int64_t kSecond = kSecondNs;
 
-const Histogram::Snapshot& Of(const DeletionDelays::Snapshot& all, Lifetime lifetime) {
-  return all[static_cast<size_t>(lifetime)];
-}
-
 TEST(DeletionDelays, RunFromTheDeletionToTheResetOfEachZone) {
   DeletionDelays delays;
   const std::array<ZoneId, 2> zones = {ZoneId(5), ZoneId(7)};
   delays.Deleted(Lifetime::kShort, zones, 1 * kSecond);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 0U);
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Count(), 0U);
   delays.Reset(ZoneId(5), 3 * kSecond);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 1U);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).max, static_cast<uint64_t>(2 * kSecond));
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Count(), 1U);
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Max(), static_cast<uint64_t>(2 * kSecond));
   delays.Reset(ZoneId(7), 11 * kSecond);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).sum, static_cast<uint64_t>(12 * kSecond));
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Sum(), static_cast<uint64_t>(12 * kSecond));
 }
 
 TEST(DeletionDelays, AreKeptApartByLifetimeInAZoneOfBoth) {
@@ -30,9 +26,9 @@ TEST(DeletionDelays, AreKeptApartByLifetimeInAZoneOfBoth) {
   delays.Deleted(Lifetime::kLong, zone, 2 * kSecond);
   delays.Deleted(Lifetime::kShort, zone, 3 * kSecond);
   delays.Reset(ZoneId(5), 4 * kSecond);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).sum, static_cast<uint64_t>(4 * kSecond));
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kLong).sum, static_cast<uint64_t>(2 * kSecond));
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kMedium).count, 0U);
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Sum(), static_cast<uint64_t>(4 * kSecond));
+  EXPECT_EQ(delays.Of(Lifetime::kLong).Sum(), static_cast<uint64_t>(2 * kSecond));
+  EXPECT_EQ(delays.Of(Lifetime::kMedium).Count(), 0U);
 }
 
 TEST(DeletionDelays, CountAFileOnceInAZone) {
@@ -41,7 +37,7 @@ TEST(DeletionDelays, CountAFileOnceInAZone) {
   delays.Deleted(Lifetime::kShort, twice, 1 * kSecond);
   delays.Deleted(Lifetime::kShort, twice, 1 * kSecond + 1);  // another file, merged into one note
   delays.Reset(ZoneId(5), 2 * kSecond);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 2U);
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Count(), 2U);
 }
 
 TEST(DeletionDelays, ForgetAZoneThatWasReset) {
@@ -51,7 +47,7 @@ TEST(DeletionDelays, ForgetAZoneThatWasReset) {
   delays.Reset(ZoneId(5), 2 * kSecond);
   delays.Reset(ZoneId(5), 9 * kSecond);
   delays.Reset(ZoneId(6), 9 * kSecond);
-  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 1U);
+  EXPECT_EQ(delays.Of(Lifetime::kShort).Count(), 1U);
 }
 
 }  // namespace

@@ -82,8 +82,6 @@ struct ZonePoolStats : AllocatorStats {
 struct ZonePoolHistograms {
   Histogram wait_ns;  // how long those waited who asked for a zone
   Histogram pace_ns;  // how long PaceLog and PaceFlush waited
-  // The percentage of its capacity to which each zone had been written when it was reset.
-  Histogram reset_written_percent;
   DeletionDelays deletion_delays;
 };
 

@@ -177,8 +177,7 @@ TEST_F(ZonePoolBackgroundTest, ADeadZoneOfLogsIsGoneOnWithAndResetOnceNotEveryFr
   }
   while (pool_->Stats().resets == 0) std::this_thread::yield();
   EXPECT_EQ(pool_->Stats().resets, 1U);
-  EXPECT_EQ(pool_->histograms().reset_written_percent.Take().count, 1U);
-  EXPECT_EQ(pool_->histograms().reset_written_percent.Take().max, 100 * kWritten / kCapacity);
+  EXPECT_EQ(pool_->Stats().reset_bytes, kWritten);
 }
 
 TEST_F(ZonePoolBackgroundTest, ADeadZoneOfDataIsGoneOnWithWhereLittleIsDead) {
@@ -191,7 +190,7 @@ TEST_F(ZonePoolBackgroundTest, ADeadZoneOfDataIsGoneOnWithWhereLittleIsDead) {
   EXPECT_EQ(half, little);
   pool_->RemoveLive(half, kCapacity / 2);
   while (pool_->Stats().resets == 0) std::this_thread::yield();
-  EXPECT_EQ(pool_->histograms().reset_written_percent.Take().max, 62U);
+  EXPECT_EQ(pool_->Stats().reset_bytes, kCapacity / 2 + 2 * kBlock);
 }
 
 TEST_F(ZonePoolBackgroundTest, ADeadZoneIsResetAtOnceWhereEmptyZonesAreFew) {

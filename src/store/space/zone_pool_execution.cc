@@ -317,7 +317,6 @@ void ZonePool::EndJob(ZoneId zone) {
   } else if (op == DeviceOp::kReset) {
     Tell(PageEventKind::kReset, zone, written);
     histograms_.deletion_delays.Reset(zone, clock_.NowNs());
-    histograms_.reset_written_percent.Add(100 * written / record.capacity);
     allocator_.upkeep().NoteReset(zone);
   } else {
     Tell(PageEventKind::kFinish, zone, written);

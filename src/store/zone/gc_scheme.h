@@ -1,6 +1,6 @@
 // Garbage collection schemes: when to collect, which zones, how to read them, and what the survivors become. Each
-// scheme is one small class, chosen by name. It is pure, so the collector, `isozone gc plan` and the tests use the same
-// one.
+// scheme is one small class, chosen by name. It is pure, so the collector, `isozone gc status` and the tests use the
+// same one.
 //
 //   isozone    the default: begins below `start` percent, and paces itself (isozone_gc.h)
 //   none       collects nothing: a zone is reset when all data in it has died

@@ -1,6 +1,6 @@
 // gc: collects garbage now, shows how much there is, and what a scheme (src/store/zone/gc_scheme.h) would do about it.
 //
-// `status` and `plan` mount read-only, so they can run beside a writer. `run` needs the device for itself. A running
+// `status` mounts read-only, so it can run beside a writer. `run` needs the device for itself. A running
 // database is collected through isozone.h instead.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ struct GcArguments {
   std::string device;
   std::string scheme;       // empty: the scheme of the mount
   double until_free = 100;  // percent
-  bool all = false;
+  bool victims = false;
   bool json = false;
 };
 
@@ -107,27 +107,26 @@ Result<std::unique_ptr<FileSystem>> Mount(const GcArguments& arguments, OpenMode
 
 // --- run ---
 
-void PrintDone(const GcPlan& before, const GcPlan& after, const CopyStats& done, Console& console) {
+void PrintDone(const GcPlan& before, const GcPlan& after, const Figures& done, Console& console) {
   Facts facts("Collected with scheme " + before.scheme);
-  facts.Add("Zones",
-            fmt::format("{} emptied, {} skipped, {} failed", done.zones, done.skipped_zones, done.failed_zones));
-  facts.Add("Copied", fmt::format("{}, of {} read", FormatSize(done.bytes_copied), FormatSize(done.bytes_read)));
-  facts.Add("Reclaimed", FormatSize(done.bytes_reclaimed));
+  facts.Add("Zones", fmt::format("{} emptied, {} skipped, {} failed", done.gc_zones, done.gc_skipped, done.gc_failed));
+  facts.Add("Copied", fmt::format("{}, of {} read", FormatSize(done.gc_bytes_copied), FormatSize(done.gc_bytes_read)));
+  facts.Add("Reclaimed", FormatSize(done.gc_bytes_reclaimed));
   facts.Add("Free before", FreeText(before.space));
   facts.Add("Free after", FreeText(after.space));
   facts.Print(console);
 }
 
-Json DoneJson(const GcPlan& before, const GcPlan& after, const CopyStats& done) {
+Json DoneJson(const GcPlan& before, const GcPlan& after, const Figures& done) {
   return {{"scheme", before.scheme},
-          {"zones", done.zones},
-          {"skipped_zones", done.skipped_zones},
-          {"failed_zones", done.failed_zones},
-          {"bytes_read", done.bytes_read},
-          {"bytes_copied", done.bytes_copied},
-          {"bytes_reclaimed", done.bytes_reclaimed},
-          {"read_errors", done.read_errors},
-          {"mismatches", done.mismatches},
+          {"zones", done.gc_zones},
+          {"skipped_zones", done.gc_skipped},
+          {"failed_zones", done.gc_failed},
+          {"bytes_read", done.gc_bytes_read},
+          {"bytes_copied", done.gc_bytes_copied},
+          {"bytes_reclaimed", done.gc_bytes_reclaimed},
+          {"read_errors", done.gc_read_errors},
+          {"mismatches", done.gc_mismatches},
           {"before", GcSpaceJson(before.space)},
           {"after", GcSpaceJson(after.space)}};
 }
@@ -142,12 +141,12 @@ Status CollectWithProgress(FileSystem& file_system, double until_free) {
 }
 
 // An error if some zones that could be collected were not.
-Status Failures(const CopyStats& done) {
-  if (done.failed_zones == 0) return Status::Ok();
+Status Failures(const Figures& done) {
+  if (done.gc_failed == 0) return Status::Ok();
   return Status::IoError(
       fmt::format("{} zones could not be collected: {} read errors, {} copies that differ; their "
                   "files are where they were, see isozone fsck --read-data",
-                  done.failed_zones, done.read_errors, done.mismatches));
+                  done.gc_failed, done.gc_read_errors, done.gc_mismatches));
 }
 
 Status Run(const GcArguments& arguments, Console& console) {
@@ -157,7 +156,7 @@ Status Run(const GcArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(file_system->state().Settle());
   const GcPlan after = file_system->collection().Plan(/*all=*/true);
   // Includes what the background collector of this mount did.
-  const CopyStats done = file_system->state().Stats().gc.copies;
+  const Figures done = file_system->state().Stats();
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
   arguments.json ? console.PrintJson(DoneJson(before, after, done)) : PrintDone(before, after, done, console);
   return Failures(done);
@@ -184,6 +183,25 @@ Json UtilisationJson(const Utilisation& buckets) {
     document.push_back({{"from_percent", i * 10}, {"zones", buckets[i].zones}, {"dead", buckets[i].dead}});
   }
   return document;
+}
+
+void PrintVictims(const GcPlan& plan, Console& console) {
+  using Align = Table::Align;
+  Table table({{"ZONE", Align::kRight},
+               {"GROUP", Align::kRight},
+               {"LEVEL", Align::kRight},
+               {"LIFETIME"},
+               {"VALID", Align::kRight},
+               {"DEAD", Align::kRight},
+               {"COST", Align::kRight}});
+  for (const GcCandidate& victim : plan.victims) {
+    const int8_t level = victim.data.level;
+    table.AddRow({std::to_string(victim.zone.value()), std::to_string(victim.group),
+                  level == DataClass::kNoLevel ? "-" : std::to_string(level),
+                  std::string(LifetimeName(victim.data.lifetime)), FormatSize(victim.valid),
+                  FormatSize(victim.written - victim.valid), fmt::format("{:.2f}", CostOf(victim))});
+  }
+  table.Print(console);
 }
 
 std::string NowText(const GcPlan& now) {
@@ -213,39 +231,7 @@ Status Show(const GcArguments& arguments, Console& console) {
   facts.Add("gc run would collect", all.victims.empty() ? "nothing" : PlanText(all));
   facts.Print(console);
   console.Print("\n");
-  PrintUtilisation(buckets, console);
-  return Status::Ok();
-}
-
-// --- plan ---
-
-void PrintPlan(const GcPlan& plan, Console& console) {
-  using Align = Table::Align;
-  console.Print("{}\n", plan.victims.empty()
-                            ? fmt::format("scheme {}: nothing to collect at {} free", plan.scheme, FreeText(plan.space))
-                            : fmt::format("scheme {}: {}", plan.scheme, PlanText(plan)));
-  if (plan.victims.empty()) return;
-  Table table({{"ZONE", Align::kRight},
-               {"GROUP", Align::kRight},
-               {"LEVEL", Align::kRight},
-               {"LIFETIME"},
-               {"VALID", Align::kRight},
-               {"DEAD", Align::kRight},
-               {"COST", Align::kRight}});
-  for (const GcCandidate& victim : plan.victims) {
-    const int8_t level = victim.data.level;
-    table.AddRow({std::to_string(victim.zone.value()), std::to_string(victim.group),
-                  level == DataClass::kNoLevel ? "-" : std::to_string(level),
-                  std::string(LifetimeName(victim.data.lifetime)), FormatSize(victim.valid),
-                  FormatSize(victim.written - victim.valid), fmt::format("{:.2f}", CostOf(victim))});
-  }
-  table.Print(console);
-}
-
-Status Plan(const GcArguments& arguments, Console& console) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, Mount(arguments, OpenMode::kReadOnly));
-  const GcPlan plan = file_system->collection().Plan(arguments.all);
-  arguments.json ? console.PrintJson(PlanJson(plan)) : PrintPlan(plan, console);
+  arguments.victims ? PrintVictims(all, console) : PrintUtilisation(buckets, console);
   return Status::Ok();
 }
 
@@ -271,13 +257,9 @@ Action DefineRun(CLI::App& app) {
 
 Action DefineStatus(CLI::App& app) {
   auto arguments = AddShared(app);
+  app.add_flag("--victims", arguments->victims,
+               "Instead of how full zones are: what each that gc run takes would cost");
   return [arguments](Console& console) { return Show(*arguments, console); };
-}
-
-Action DefinePlan(CLI::App& app) {
-  auto arguments = AddShared(app);
-  app.add_flag("--all", arguments->all, "Show all that gc run would take, not only what the scheme would take now");
-  return [arguments](Console& console) { return Plan(*arguments, console); };
 }
 
 Action DefineGc(CLI::App& app) {
@@ -285,17 +267,14 @@ Action DefineGc(CLI::App& app) {
                      {{"run", "Collect now: move what is live out of zones in which something has died",
                        "  isozone gc run emu:/data/ssd.img --until 30", DefineRun},
                       {"status", "Show free and dead space, how full the zones are, and what the scheme would do now",
-                       "  isozone gc status emu:/data/ssd.img", DefineStatus},
-                      {"plan", "Show which zones would be collected, and what each would cost",
-                       "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime", DefinePlan}});
+                       "  isozone gc status emu:/data/ssd.img --victims --scheme lifetime", DefineStatus}});
 }
 
 }  // namespace
 
 extern const Command kGcCommand = {"gc", "Collect garbage, and show what there is of it",
                                    "  isozone gc run emu:/data/ssd.img --until 30\n"
-                                   "  isozone gc status emu:/data/ssd.img\n"
-                                   "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime",
+                                   "  isozone gc status emu:/data/ssd.img --victims --scheme lifetime",
                                    DefineGc};
 
 }  // namespace isozone::cli

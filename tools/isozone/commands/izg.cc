@@ -1,4 +1,4 @@
-// izg: measures the independent zone groups of a device (src/device/izg), or shows the last result.
+// izg: measures the independent zone groups of a device (src/device/izg).
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,24 +33,9 @@ std::string Cost(const IdentifyReport& report) {
                      FormatSize(report.bytes_prepared));
 }
 
-// The lowest confidence of a zone whose group is known, in percent; nothing if there is none.
-std::optional<int> LeastConfidence(const ZoneGroups& groups) {
-  std::optional<int> least;
-  for (size_t zone = 0; zone < groups.group_of_zone.size(); ++zone) {
-    if (groups.group_of_zone[zone] == ZoneGroups::kUnknown) continue;
-    least = std::min<int>(least.value_or(100), groups.confidence_percent[zone]);
-  }
-  return least;
-}
-
-std::string Confidence(const ZoneGroups& groups) {
-  const std::optional<int> least = LeastConfidence(groups);
-  return least ? fmt::format("the group of every zone is at least {} % sure", *least) : "no zone is in a group";
-}
-
 std::string Sureness(const IdentifyReport& report) {
   if (report.groups.group_count() == 0) return report.caveat.empty() ? "no doubt" : report.caveat;
-  return fmt::format("{}; with a probability of at most {:.2g} %, one of them is wrong", Confidence(report.groups),
+  return fmt::format("{}; with a probability of at most {:.2g} %, one of them is wrong", ConfidenceText(report.groups),
                      100 * report.may_be_wrong);
 }
 
@@ -175,47 +160,25 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-Status Show(const GroupsArguments& arguments, Console& console) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
-  const std::string name = file_system->state().device().name();
-  const std::shared_ptr<const ZoneGroups> groups = file_system->groups().Get();
-  if (groups == nullptr) {
-    return Status::NotFound(
-        fmt::format("the zone groups of {} were never measured; use isozone izg identify {}", name, arguments.device));
-  }
-  ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, *groups));
-  if (arguments.json) {
-    console.PrintJson(GroupsJson(name, *groups));
-    return Status::Ok();
-  }
-  console.Print("{}: {}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(*groups), Confidence(*groups));
-  PrintGroupMap(*groups, console);
-  return Status::Ok();
-}
-
-Action DefinePart(CLI::App& app, bool stores, Status (*run)(const GroupsArguments&, Console&)) {
+Action DefineIdentify(CLI::App& app) {
   auto arguments = std::make_shared<GroupsArguments>();
-  if (stores) app.add_flag("--force", arguments->force, "Replace the stored groups even if the new result is in doubt");
+  app.add_flag("--force", arguments->force, "Replace the stored groups even if the new result is in doubt");
   AddDeviceArgument(app, arguments->device);
   app.add_option("--svg", arguments->svg_path, "Draw the groups into this file, too")->option_text("FILE");
   AddJsonFlag(app, arguments->json);
-  return [arguments, run](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return Identify(*arguments, console); };
 }
 
 Action DefineIzg(CLI::App& app) {
-  return DefineParts(
-      app,
-      {{"identify", "Measure which zones share a die and which a channel, and store it with the file system",
-        "  isozone izg identify emu:/data/ssd.img", [](CLI::App& part) { return DefinePart(part, true, Identify); }},
-       {"show", "Show what was measured last", "  isozone izg show emu:/data/ssd.img --svg groups.svg",
-        [](CLI::App& part) { return DefinePart(part, false, Show); }}});
+  return DefineParts(app, {{"identify", "Measure which zones share a die and which a channel, and store it",
+                            "  isozone izg identify emu:/data/ssd.img --svg groups.svg", DefineIdentify}});
 }
 
 }  // namespace
 
-extern const Command kIzgCommand = {"izg", "Find and show the independent zone groups: which zones share hardware",
+extern const Command kIzgCommand = {"izg", "Find the independent zone groups: which zones share hardware",
                                     "  isozone izg identify emu:/data/ssd.img\n"
-                                    "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+                                    "  isozone zones emu:/data/ssd.img --groups",
                                     DefineIzg};
 
 }  // namespace isozone::cli

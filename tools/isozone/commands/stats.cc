@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "base/byte_text.h"
+#include "insight/stats/statistics_json.h"
 #include "isozone/command.h"
 #include "isozone/output/prometheus.h"
-#include "isozone/output/statistics_json.h"
 #include "isozone/output/statistics_view.h"
 #include "isozone/statistics_source.h"
 #include "isozone/stop_signals.h"

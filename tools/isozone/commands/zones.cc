@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "isozone/command.h"
+#include "isozone/output/group_map.h"
 #include "isozone/output/report.h"
 #include "isozone/output/table.h"
 #include "isozone/output/zone_map.h"
@@ -22,6 +23,7 @@ struct ZonesArguments {
   std::string svg_path;
   std::string html_path;
   std::optional<uint32_t> zone;
+  bool groups = false;
   bool table = false;
   bool all = false;
   bool json = false;
@@ -102,9 +104,34 @@ Status OneZone(FileSystem& file_system, const ZonesArguments& arguments, Console
   return Status::Ok();
 }
 
+// The zone groups that were measured last.
+Status Groups(const FileSystem& file_system, const ZonesArguments& arguments, Console& console) {
+  const std::string name = file_system.state().device().name();
+  const std::shared_ptr<const ZoneGroups> groups = file_system.groups().Get();
+  if (groups == nullptr) {
+    return Status::NotFound(
+        fmt::format("the zone groups of {} were never measured; use isozone izg identify {}", name, arguments.device));
+  }
+  if (!arguments.svg_path.empty()) {
+    const std::string subtitle = fmt::format("{}: {}", name, GroupSummary(*groups));
+    ISOZONE_RETURN_IF_ERROR(
+        WriteLocalFile(arguments.svg_path, GroupMapSvg(*groups, "Independent zone groups", subtitle)));
+  }
+  if (arguments.json) {
+    Json document = {{"device", name}};
+    document.update(ZoneGroupsJson(groups.get()));
+    console.PrintJson(document);
+    return Status::Ok();
+  }
+  console.Print("{}: {}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(*groups), ConfidenceText(*groups));
+  PrintGroupMap(*groups, console);
+  return Status::Ok();
+}
+
 Status Zones(const ZonesArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
   if (arguments.zone) return OneZone(*file_system, arguments, console);
+  if (arguments.groups) return Groups(*file_system, arguments, console);
   const std::vector<ZoneView> zones = file_system->state().Zones();
   const std::string summary = Summary(*file_system, zones);
   if (!arguments.svg_path.empty()) {
@@ -137,8 +164,10 @@ Action DefineZones(CLI::App& app) {
   html->option_text("FILE");
   CLI::Option* table = app.add_flag("--table", arguments->table, "One line for each zone that is not free");
   app.add_flag("--all", arguments->all, "With --table: free zones, too")->needs(table);
+  CLI::Option* groups = app.add_flag("--groups", arguments->groups, "Instead of the map: which zones share hardware");
+  groups->excludes(html)->excludes(table);
   CLI::Option* zone = app.add_option("--zone", arguments->zone, "Instead of the map: the files in this zone");
-  zone->option_text("N")->excludes(svg)->excludes(html)->excludes(table);
+  zone->option_text("N")->excludes(svg)->excludes(html)->excludes(table)->excludes(groups);
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Zones(*arguments, console); };
 }
@@ -148,6 +177,7 @@ Action DefineZones(CLI::App& app) {
 extern const Command kZonesCommand = {"zones", "Draw the map of the zones",
                                       "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
                                       "  isozone zones emu:/data/ssd.img --table\n"
+                                      "  isozone zones emu:/data/ssd.img --groups --svg groups.svg\n"
                                       "  isozone zones emu:/data/ssd.img --zone 12",
                                       DefineZones};
 

@@ -19,10 +19,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "insight/stats/statistics_json.h"
 #include "insight/stats/stats_test_util.h"
+#include "isozone/output/console.h"
 #include "isozone/output/prometheus.h"
-#include "isozone/output/statistics_json.h"
-#include "rocksdb/adapter/stats_json.h"
 #include "store/mount/figure_sources.h"
 
 namespace isozone::cli {
@@ -83,18 +83,12 @@ double Metric(const std::string& text, std::string_view name) {
 }
 
 void ExpectInEveryOutput(const Figures& figures, const std::string& context) {
-  FileSystemStats stats;
-  static_cast<Figures&>(stats) = figures;
-  const Json file = StatsJson(stats);
   const Statistics statistics = Published(figures);
-  const Json page = StatisticsJson(statistics, false);
+  const Json document = StatisticsJson(statistics, false);
   const std::string metrics = PrometheusText({&statistics, 1});
   for (const Figure& figure : FigureTable()) {
     SCOPED_TRACE(fmt::format("{}, {}", context, figure.key));
-    EXPECT_EQ(NumberAt(page, figure.key), figure.Of(figures));
-    if (!figure.is_page_only()) {
-      EXPECT_EQ(NumberAt(file, figure.key), figure.Of(figures));
-    }
+    EXPECT_EQ(NumberAt(document, figure.key), figure.Of(figures));
     if (!figure.metric.empty()) {
       EXPECT_EQ(Metric(metrics, figure.metric), figure.Of(figures));
     }
@@ -106,7 +100,7 @@ TEST(FiguresTest, EverySourceIsAtItsPlaceInEveryOutput) {
   for (size_t i = 0; i < FigureTable().size(); ++i) {
     const Figure& figure = FigureTable()[i];
     const bool flag = figure.unit == FigureUnit::kFlag;
-    EXPECT_EQ(figures.*figure.value, figure.is_page_only() ? 0 : flag ? 1 : 1000 + i) << figure.key;
+    EXPECT_EQ(figures.*figure.value, figure.source.empty() ? 0 : flag ? 1 : 1000 + i) << figure.key;
   }
   ExpectInEveryOutput(figures, "all");
   // Flags are told apart where only one is up.
@@ -132,7 +126,7 @@ TEST(FiguresTest, EverySourceHasTheNameOfItsKey) {
   for (const Figure& figure : FigureTable()) {
     EXPECT_TRUE(keys.insert(figure.key).second) << figure.key;
     EXPECT_TRUE(figure.metric.empty() || metrics.insert(figure.metric).second) << figure.metric;
-    if (figure.is_page_only()) continue;
+    if (figure.source.empty()) continue;
     EXPECT_TRUE(sources.insert(figure.source).second) << figure.source;
     const std::set<std::string> source = WordsOf(figure.source);
     const std::set<std::string> key = WordsOf(figure.key);
@@ -204,11 +198,8 @@ void NameFigure(Schemas& schemas, const std::string& name, const Figure& figure)
 TEST(FiguresTest, SchemasNameEveryFigure) {
   Schemas schemas;
   const auto path = [](const std::string& name) { return ISOZONE_SOURCE "/docs/schemas/" + name + ".schema.json"; };
-  for (const char* name : {"common", "stats", "stats-page"}) schemas[name] = Json::parse(Read(path(name)));
-  for (const Figure& figure : FigureTable()) {
-    NameFigure(schemas, "stats-page", figure);
-    if (!figure.is_page_only()) NameFigure(schemas, "stats", figure);
-  }
+  for (const char* name : {"common", "stats"}) schemas[name] = Json::parse(Read(path(name)));
+  for (const Figure& figure : FigureTable()) NameFigure(schemas, "stats", figure);
   for (const auto& [name, schema] : schemas) ExpectText(path(name), schema.dump(2) + "\n");
 }
 

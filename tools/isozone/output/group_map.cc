@@ -61,6 +61,20 @@ std::string GroupSummary(const ZoneGroups& groups) {
                                                                        FormatSize(groups.zone_bandwidth)));
 }
 
+std::optional<int> LeastConfidence(const ZoneGroups& groups) {
+  std::optional<int> least;
+  for (size_t zone = 0; zone < groups.group_of_zone.size(); ++zone) {
+    if (groups.group_of_zone[zone] == ZoneGroups::kUnknown) continue;
+    least = std::min<int>(least.value_or(100), groups.confidence_percent[zone]);
+  }
+  return least;
+}
+
+std::string ConfidenceText(const ZoneGroups& groups) {
+  const std::optional<int> least = LeastConfidence(groups);
+  return least ? fmt::format("the group of every zone is at least {} % sure", *least) : "no zone is in a group";
+}
+
 void PrintGroupMap(const ZoneGroups& groups, Console& console) {
   if (groups.group_count() == 0) return;
   const uint32_t zones = DrawnZones(groups);

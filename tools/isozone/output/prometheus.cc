@@ -10,7 +10,7 @@
 
 #include "base/byte_text.h"
 #include "base/units.h"
-#include "isozone/output/statistics_json.h"
+#include "insight/stats/statistics_json.h"
 
 namespace isozone::cli {
 namespace {

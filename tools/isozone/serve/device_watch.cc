@@ -7,8 +7,8 @@
 #include "base/byte_text.h"
 #include "base/clock.h"
 #include "base/uri.h"
+#include "insight/stats/statistics_json.h"
 #include "isozone/output/report.h"
-#include "isozone/output/statistics_json.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {

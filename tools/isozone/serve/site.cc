@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/byte_text.h"
+#include "insight/stats/statistics_json.h"
 #include "isozone/output/prometheus.h"
-#include "isozone/output/statistics_json.h"
 #include "isozone/web/web_files.h"
 
 namespace isozone::cli {

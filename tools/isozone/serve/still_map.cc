@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/byte_text.h"
+#include "insight/stats/statistics_json.h"
 #include "isozone/output/report.h"
-#include "isozone/output/statistics_json.h"
 #include "isozone/serve/found_files.h"
 #include "isozone/serve/zone_frames.h"
 #include "isozone/web/web_files.h"

@@ -32,6 +32,7 @@ namespace isozone {
 // Counts of the allocator since the start.
 struct AllocatorStats {
   uint64_t resets = 0;
+  uint64_t reset_bytes = 0;  // that had been written to the zones that were reset
   uint64_t failed_resets = 0;
   uint64_t finishes = 0;
   uint64_t revoked_leases = 0;

@@ -245,9 +245,11 @@ void ZoneUpkeep::NotePinned(std::span<const ZoneId> asked, std::span<const ZoneI
 }
 
 void ZoneUpkeep::NoteReset(ZoneId zone) {
+  const ZoneRecord& record = ledger_.table.at(zone);
+  ++ledger_.stats.resets;
+  ledger_.stats.reset_bytes += record.finished_at.value_or(record.write_pointer);
   ledger_.table.Edit(zone)->EndReset();
   ledger_.DropToken(zone);
-  ++ledger_.stats.resets;
 }
 
 void ZoneUpkeep::NoteFinish(ZoneId zone) {

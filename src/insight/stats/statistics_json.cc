@@ -1,4 +1,4 @@
-#include "isozone/output/statistics_json.h"
+#include "insight/stats/statistics_json.h"
 
 #include <map>
 #include <string>
@@ -6,12 +6,10 @@
 #include "base/units.h"
 #include "insight/stats/figures_json.h"
 
-namespace isozone::cli {
+namespace isozone {
 namespace {
 
-double SecondsSince(int64_t then_ns, int64_t now_ns) {
-  return then_ns >= now_ns ? 0 : (static_cast<double>(now_ns) - static_cast<double>(then_ns)) / kSecondNs;
-}
+using Json = nlohmann::ordered_json;
 
 Json ClassesJson(const Statistics& statistics) {
   const RecentRates rates = RatesOf(statistics);
@@ -121,6 +119,17 @@ Json RatesJson(const Statistics& statistics) {
           {"zones_begun_per_second", std::move(begun)}};
 }
 
+// Lifetimes of which no zone was reset are left out.
+Json DeletionDelaysJson(const Statistics& statistics) {
+  Json delays = Json::object();
+  for (int i = 0; i < kLifetimeCount; ++i) {
+    const auto lifetime = static_cast<Lifetime>(i);
+    const LatencyFigures& delay = statistics.DeletionDelay(lifetime);
+    if (delay.count > 0) delays[std::string(LifetimeName(lifetime))] = LatencyJson(delay);
+  }
+  return delays;
+}
+
 Json HeadJson(const Statistics& statistics) {
   const bool mounted = statistics.life == PageLife::kMounted || statistics.life == PageLife::kDied;
   Json process;
@@ -146,13 +155,14 @@ Json HeadJson(const Statistics& statistics) {
 }
 
 void PutCounters(const Statistics& statistics, Json& document) {
-  PutFigures(statistics.figures, true, document);
+  PutFigures(statistics.figures, document);
   document["gc"]["scheme"] = statistics.gc_scheme;
   document["write_amplification"] = statistics.figures.WriteAmplification();
   document["classes"] = ClassesJson(statistics);
   document["zone_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kZoneWait));
   document["write_gap_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kWriteGapWait));
   document["pace_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kPaceWait));
+  document["deletion_delay_us"] = DeletionDelaysJson(statistics);
 }
 
 }  // namespace
@@ -191,4 +201,4 @@ Json StatisticsJson(const Statistics& statistics, bool zones) {
   return document;
 }
 
-}  // namespace isozone::cli
+}  // namespace isozone
