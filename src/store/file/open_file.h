@@ -126,6 +126,8 @@ class OpenFile {
   bool is_busy() const { return has_writer || is_claimed; }
   // The file's time was set after the last append, and stays when the metadata learns of that append. Any thread.
   std::atomic<bool> keeps_time{false};
+  // The details that the file had when its last name went, and what has become of them since; null before that.
+  std::shared_ptr<const InodeDetails> details;
   // The claim on space that was the file's and that the metadata does not name any more: handles may be reading it. It
   // goes with the last handle.
   SpaceClaim unnamed;

@@ -254,7 +254,7 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountC
     return Status::NoSpace(fmt::format("{}; what is there can be read with read_only=on", status.message()));
   }
   if (status.ok()) {
-    TakeOver(*mounted, legacy);
+    TakeOver(context, legacy);
     BeginMountOf(*context, mount_number);
   } else {
     Log().error("{}; nothing can be written", status.ToString());

@@ -1,61 +1,26 @@
-// MountedInodes: the InodeFiles of a mounted device. Names change as in MountedFileSystem, by whose means; what it adds
-// are the details of inodes (owner, times, targets, extended attributes), in the same records, and the open files.
-//
-// Open files. All opens of an inode share a SharedFile. The last of them gives what is in memory to the device, which
-// takes time; whoever opens the inode meanwhile waits for that, so that a file never has two writers, and so does who
-// asks for its attributes or sets them, since the size and the times are those of the last write.
-//
-// Locks: that of the registry is held for look-ups only, and never together with another.
+// MountedInodes: the InodeFiles of a mounted device. Names and attributes change by the operations of Namespace, with
+// the times that POSIX asks for. Files are opened as OpenInodes does it.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "base/mutex.h"
-#include "store/file/shared_file.h"
 #include "store/inode_files.h"
 #include "store/metadata/metadata.h"
+#include "store/mount/namespace.h"
+#include "store/mount/open_inodes.h"
 
 namespace isozone {
 
-class MountedFileSystem;
-
-// The SharedFiles of a mount, by inode.
-//
-// Thread safety: any thread.
-class OpenInodes : public std::enable_shared_from_this<OpenInodes> {
- public:
-  using Make = std::function<Result<std::unique_ptr<SharedFile>>()>;
-  // The file of `id`, which `make` makes where it is not open.
-  Result<std::shared_ptr<SharedFile>> Get(InodeId id, const Make& make) ISOZONE_EXCLUDES(mu_);
-  // The file of `id`; null: it is not open. Waits while it is being opened or closed.
-  std::shared_ptr<SharedFile> Find(InodeId id) ISOZONE_EXCLUDES(mu_);
-  // The details of a file that is open and has lost its last name. Kept until it is closed; null: none.
-  void KeepDetails(InodeId id, std::shared_ptr<const InodeDetails> details) ISOZONE_EXCLUDES(mu_);
-  std::shared_ptr<const InodeDetails> KeptDetails(InodeId id) ISOZONE_EXCLUDES(mu_);
-  std::vector<std::shared_ptr<SharedFile>> All() ISOZONE_EXCLUDES(mu_);
-
- private:
-  void Remove(InodeId id) ISOZONE_EXCLUDES(mu_);
-
-  Mutex mu_;
-  CondVar removed_;
-  struct Entry {
-    std::weak_ptr<SharedFile> file;  // one that is expired is being made or closed
-    std::shared_ptr<const InodeDetails> details;
-  };
-  std::unordered_map<InodeId, Entry> files_ ISOZONE_GUARDED_BY(mu_);
-};
-
 class MountedInodes final : public InodeFiles {
  public:
-  // `fs` outlives this.
-  explicit MountedInodes(MountedFileSystem& fs);
+  // `names` and `files` outlive this.
+  MountedInodes(const std::shared_ptr<MountContext>& context, Namespace& names, FileOpener& files)
+      : context_(*context), names_(names), files_(files), open_(std::make_shared<OpenInodes>(context, files)) {}
 
   Result<FileAttributes> Lookup(uint64_t directory, std::string_view name) override;
   Result<FileAttributes> GetAttributes(uint64_t inode) override;
@@ -70,10 +35,16 @@ class MountedInodes final : public InodeFiles {
   Result<FileAttributes> MakeSymlink(uint64_t directory, std::string_view name, std::string_view target,
                                      const InodeOwner& owner) override;
   Result<FileAttributes> Link(uint64_t inode, uint64_t directory, std::string_view name) override;
-  Status Unlink(uint64_t directory, std::string_view name) override;
-  Status RemoveDirectory(uint64_t directory, std::string_view name) override;
+  Status Unlink(uint64_t directory, std::string_view name) override {
+    return names_.Unlink({name, InodeId(directory)}, Times::kChange);
+  }
+  Status RemoveDirectory(uint64_t directory, std::string_view name) override {
+    return names_.RemoveDirectory({name, InodeId(directory)}, Times::kChange);
+  }
   Status Rename(uint64_t from_directory, std::string_view from, uint64_t to_directory, std::string_view to,
-                RenameMode mode) override;
+                RenameMode mode) override {
+    return names_.Rename({from, InodeId(from_directory)}, {to, InodeId(to_directory)}, mode, Times::kChange);
+  }
 
   Result<std::string> GetXattr(uint64_t inode, std::string_view name) override;
   Result<std::vector<std::string>> ListXattrs(uint64_t inode) override;
@@ -84,35 +55,20 @@ class MountedInodes final : public InodeFiles {
                                                  const CreateOptions& options, const InodeOwner& owner) override;
   Result<std::shared_ptr<PositionalFile>> Open(uint64_t inode) override;
 
-  // Closes all open files; the mount ends. The first error.
-  Status DetachAll();
-  // The names of a directory, in order; what OpenDirectory reads.
-  Result<std::vector<DirectoryStream::Entry>> Names(InodeId directory) const;
+  // Closes all open files; the mount ends. Returns the first error.
+  Status DetachAll() { return open_->DetachAll(); }
 
  private:
-  // The details of an inode that has none are those that are told of it.
-  std::shared_ptr<InodeDetails> DetailsOf(const Inode& inode) const;
-  FileTime Now() const;
-  // Details of a new inode.
-  std::shared_ptr<InodeDetails> NewDetails(const InodeOwner& owner) const;
-  // The inode changes: its time of change becomes now; both times, where the names of a directory change.
-  MetadataOp NewTimes(const Inode& inode, const FileTime& modified) const;
-  MetadataOp Changed(const Inode& inode) const;
-  MetadataOp NamesChanged(const Inode& directory) const;
-  // Applies `change` to the details of an inode; an error of it changes nothing.
-  Result<FileAttributes> ChangeDetails(uint64_t inode, const std::function<Status(InodeDetails&)>& change);
-  Result<FileAttributes> ChangeNameless(InodeId id, const std::function<Status(InodeDetails&)>& change);
-  // The details of an inode, also of an open one without a name; null: it has none.
-  Result<std::shared_ptr<const InodeDetails>> FindDetails(InodeId id);
-  // Brings the size of a log up to date that a writer in another process has open; null where it is no such log. The
-  // size stays known as long as the reader lives.
+  // Brings the size of a log up to date that a writer in another process has open, and returns what keeps it known as
+  // long as it lives; null where it is no such log.
   Result<std::unique_ptr<FileReader>> FollowLog(InodeId id);
-  // Makes a new inode with a name.
-  Result<FileAttributes> Put(uint64_t directory, std::string_view name, Inode inode);
-  Result<std::shared_ptr<SharedFile>> OpenShared(InodeId id);
+  // Makes `inode` with a name, and details that say who owns it and, for a symbolic link, its target.
+  Result<FileAttributes> Make(uint64_t directory, std::string_view name, Inode inode, const InodeOwner& owner,
+                              std::string_view target = {});
 
-  MountedFileSystem& fs_;
-  const std::shared_ptr<PositionalServices> services_;
+  MountContext& context_;
+  Namespace& names_;
+  FileOpener& files_;
   const std::shared_ptr<OpenInodes> open_;
 };
 

@@ -13,6 +13,7 @@
 #include "store/extent_list.h"
 #include "store/inode_files.h"
 #include "store/mount/mounted_file_system.h"
+#include "store/mount/namespace.h"
 #include "testing/test_volume.h"
 
 namespace isozone {
@@ -73,8 +74,8 @@ TEST_F(NamespaceCostTest, ASyncOfALogThatWasRemovedMakesTheRemovalDurable) {
 TEST_F(NamespaceCostTest, AListInBatchesHasEveryNameOnceAndInOrder) {
   ISOZONE_ASSERT_OK(fs().CreateDirectory("/db"));
   std::vector<std::string> expected;
-  for (size_t count : {size_t{0}, size_t{1}, MountedFileSystem::kListBatch - 1, MountedFileSystem::kListBatch,
-                       MountedFileSystem::kListBatch + 1, 2 * MountedFileSystem::kListBatch}) {
+  for (size_t count : {size_t{0}, size_t{1}, Namespace::kNamesAtOnce - 1, Namespace::kNamesAtOnce,
+                       Namespace::kNamesAtOnce + 1, 2 * Namespace::kNamesAtOnce}) {
     while (expected.size() < count) {
       expected.push_back(fmt::format("{:06}", expected.size()));
       ISOZONE_ASSERT_OK(fs().CreateDirectory("/db/" + expected.back()));
@@ -86,7 +87,7 @@ TEST_F(NamespaceCostTest, AListInBatchesHasEveryNameOnceAndInOrder) {
 TEST_F(NamespaceCostTest, AListBesideChangesHasEveryNameThatStaysOnce) {
   ISOZONE_ASSERT_OK(fs().CreateDirectory("/db"));
   std::vector<std::string> staying;
-  for (size_t i = 0; i < 2 * MountedFileSystem::kListBatch; ++i) {
+  for (size_t i = 0; i < 2 * Namespace::kNamesAtOnce; ++i) {
     staying.push_back(fmt::format("{:06}", i));
     ISOZONE_ASSERT_OK(fs().CreateDirectory("/db/" + staying.back()));
   }

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "store/metadata/metadata_codec.h"
+#include "store/mount/file_opener.h"
 
 namespace isozone {
 namespace {
@@ -43,29 +44,59 @@ std::optional<OpenWriters::Order> OrderOf(MountContext& context, uint64_t inode)
   return OpenWriters::Order{found->links.front().parent, found->lifetime};
 }
 
+// Appends to a file what of `pieces` the device does not have, and makes it durable. Returns how many bytes that was.
+Result<uint64_t> TakeOverFile(MountContext& context, FileOpener& files, InodeId id, std::span<const KeptPiece> pieces) {
+  DataClass data;
+  {
+    const MutexLock lock(context.namespace_mutex);
+    const Inode* inode = context.state.Find(id);
+    if (inode == nullptr || inode->is_directory || inode->is_symlink()) return uint64_t{0};
+    data = {inode->lifetime, inode->level};
+  }
+  ISOZONE_ASSIGN_OR_RETURN(auto file, files.Open(id));
+  const std::vector<std::byte> missing = JoinKept(pieces, file->size());
+  const uint64_t end = file->size() + missing.size();
+  Status status = file->damage();
+  // Of data, only what is appended in small pieces is kept.
+  const bool has_gap = pieces.back().file_offset > end && file->kind() != FileKind::kData;
+  if (status.ok() && has_gap) status = Status::Corruption("a piece in the middle is missing");
+  if (!status.ok() || missing.empty()) {
+    context.Release(std::move(file));
+    if (!status.ok()) return status;
+    return uint64_t{0};
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const auto writer, files.WriterOf(std::move(file), {}, data));
+  ISOZONE_RETURN_IF_ERROR(writer->Append(missing));
+  ISOZONE_RETURN_IF_ERROR(writer->Sync());
+  ISOZONE_RETURN_IF_ERROR(writer->Close());
+  return missing.size();
+}
+
 // Returns how many bytes were appended to how many files. Where the end of a log is lost, so are the logs behind it:
 // what is left of them all is a prefix of what was appended.
-std::pair<uint64_t, size_t> TakeOverPieces(MountedFileSystem& mounted, std::span<const KeptPiece> pieces) {
+std::pair<uint64_t, size_t> TakeOverPieces(const std::shared_ptr<MountContext>& context,
+                                           std::span<const KeptPiece> pieces) {
+  FileOpener files(context, nullptr);
   uint64_t bytes = 0;
-  size_t files = 0;
+  size_t taken_over = 0;
   std::set<OpenWriters::Order> ended;
   while (!pieces.empty()) {
     const uint64_t inode = pieces.front().inode;
     const auto end = std::ranges::find_if(pieces, [&](const KeptPiece& piece) { return piece.inode != inode; });
     const auto own = pieces.first(static_cast<size_t>(end - pieces.begin()));
     pieces = pieces.subspan(own.size());
-    const auto order = OrderOf(mounted.context(), inode);
+    const auto order = OrderOf(*context, inode);
     Result<uint64_t> taken = Status::Corruption("a log that was made before it has lost its end");
-    if (!order || !ended.contains(*order)) taken = mounted.TakeOver(InodeId(inode), own);
+    if (!order || !ended.contains(*order)) taken = TakeOverFile(*context, files, InodeId(inode), own);
     if (taken.ok()) {
-      files += *taken > 0 ? 1 : 0;
+      taken_over += *taken > 0 ? 1 : 0;
       bytes += *taken;
       continue;
     }
     Log().error("what a killed process has left of inode {} in memory is lost: {}", inode, taken.status().message());
     if (order) ended.insert(*order);
   }
-  return {bytes, files};
+  return {bytes, taken_over};
 }
 
 uint64_t RandomMountNumber() {
@@ -135,8 +166,8 @@ Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) {
   return legacy;
 }
 
-void TakeOver(MountedFileSystem& mounted, const KeptLegacy& legacy) {
-  const auto [bytes, files] = TakeOverPieces(mounted, legacy.pieces);
+void TakeOver(const std::shared_ptr<MountContext>& context, const KeptLegacy& legacy) {
+  const auto [bytes, files] = TakeOverPieces(context, legacy.pieces);
   if (bytes == 0 && legacy.records.empty()) return;
   Log().info("took over from a process that was killed: {} bytes of {} files, and {} changes of the metadata", bytes,
              files, legacy.records.size());

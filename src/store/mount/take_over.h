@@ -13,12 +13,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "store/file/mount_context.h"
 #include "store/kept/kept_reader.h"
 #include "store/metadata/metadata.h"
-#include "store/mount/mounted_file_system.h"
 
 namespace isozone {
 
@@ -37,7 +37,7 @@ Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) ISOZONE
 
 // Does step 2. What finds no room is lost, as what a kernel could not write back is. If the end of a log is lost, so
 // are the logs that come after it. All this is logged.
-void TakeOver(MountedFileSystem& mounted, const KeptLegacy& legacy);
+void TakeOver(const std::shared_ptr<MountContext>& context, const KeptLegacy& legacy);
 
 // Does steps 3 and 4.
 void BeginMountOf(MountContext& context, uint64_t mount_number);

@@ -21,7 +21,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,35 +28,31 @@
 #include "base/mutex.h"
 #include "store/file/in_place_writes.h"
 #include "store/file/mount_context.h"
+#include "store/mount/file_opener.h"
 #include "store/positional_file.h"
 #include "store/space/space_promises.h"
 
 namespace isozone {
 
-// The services that all positional files of a mount share.
+// The services that all positional files of a mount share. `files` must outlive the mount; files that outlive the mount
+// do not use it.
 struct PositionalServices {
-  explicit PositionalServices(std::shared_ptr<MountContext> mount)
-      : context(std::move(mount)), zones(*context), promises(*context->pool, context->geometry().zone_capacity) {}
+  PositionalServices(std::shared_ptr<MountContext> mount, FileOpener& files)
+      : context(std::move(mount)),
+        files(files),
+        zones(*context),
+        promises(*context->pool, context->geometry().zone_capacity) {}
 
   const std::shared_ptr<MountContext> context;
+  FileOpener& files;
   InPlaceZones zones;
   SpacePromises promises;
 };
 
 class SharedFile final : public PositionalFile {
  public:
-  // Opens the writer of a file that is claimed, and sets has_writer. May fail with kBusy.
-  using MakeWriter =
-      std::function<Result<std::unique_ptr<FileWriter>>(std::shared_ptr<OpenFile> file, const CreateOptions& options)>;
-  struct Parts {
-    std::shared_ptr<PositionalServices> services;
-    std::shared_ptr<OpenFile> file;
-    std::unique_ptr<FileReader> reader;  // of `file`
-    MakeWriter make_writer;              // not called after Detach
-    CreateOptions options;
-    FileAttributes attributes;  // returned once the inode has no name
-  };
-  explicit SharedFile(Parts parts);
+  // `services` outlive this. `attributes` are those of `file` now.
+  SharedFile(PositionalServices& services, std::shared_ptr<OpenFile> file, const FileAttributes& attributes);
   ~SharedFile() override;
 
   uint64_t inode() const override { return file_->id().value(); }
@@ -78,15 +73,17 @@ class SharedFile final : public PositionalFile {
   Status WriteBack();
   // Gives everything to the device, and closes; later changes fail with kAborted. Called when the mount ends.
   Status Detach();
-  // Returns when its data was last changed by this object, or what SetModified said later, in ns since 1970; 0: never.
-  uint64_t modified_ns() const { return modified_ns_.load(std::memory_order_relaxed); }
+  // Returns when its data was last changed by this object, or what SetModified said later; 0: never.
+  FileTime modified() const {
+    const uint64_t ns = modified_ns_.load(std::memory_order_relaxed);
+    return {ns / kSecondNs, static_cast<uint32_t>(ns % kSecondNs)};
+  }
   // Sets the file's time, which it keeps when bytes that were written before are given to the device.
   void SetModified(const FileTime& time) {
-    constexpr uint64_t kNsInS = 1'000'000'000;
-    const bool fits = time.s < UINT64_MAX / kNsInS;
-    modified_ns_.store(fits ? time.s * kNsInS + time.ns : 0, std::memory_order_relaxed);
+    const bool fits = time.s < UINT64_MAX / kSecondNs;
+    modified_ns_.store(fits ? time.s * kSecondNs + time.ns : 0, std::memory_order_relaxed);
   }
-  // Returns the attributes of now of a file without a name.
+  // Returns the attributes of a file that has lost its last name. The caller holds the namespace mutex.
   FileAttributes NamelessAttributes() const;
 
  private:
@@ -124,12 +121,11 @@ class SharedFile final : public PositionalFile {
   // Returns how many bytes of [offset, end) take no space.
   uint64_t HoleBytes(uint64_t offset, uint64_t end) const;
 
-  const std::shared_ptr<PositionalServices> services_;
+  PositionalServices& services_;
   MountContext& context_;
   std::shared_ptr<OpenFile> file_;
   const std::unique_ptr<FileReader> reader_;
-  const MakeWriter make_writer_;
-  const FileAttributes attributes_;
+  const FileAttributes attributes_;  // when it was opened
   std::atomic<uint64_t> modified_ns_{0};
 
   Mutex mu_;  // one change at a time

@@ -1,4 +1,4 @@
-#include "store/file/shared_file.h"
+#include "store/mount/shared_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,17 +18,16 @@ constexpr uint64_t kStepMax = 256 * kKiB;  // bytes of space that are asked for 
 
 }  // namespace
 
-SharedFile::SharedFile(Parts parts)
-    : services_(std::move(parts.services)),
-      context_(*services_->context),
-      file_(std::move(parts.file)),
-      reader_(std::move(parts.reader)),
-      make_writer_(std::move(parts.make_writer)),
-      attributes_(parts.attributes),
-      options_(parts.options),
-      in_place_(context_, services_->zones, *file_),
-      buffered_(services_->promises),
-      allocated_(services_->promises) {}
+SharedFile::SharedFile(PositionalServices& services, std::shared_ptr<OpenFile> file, const FileAttributes& attributes)
+    : services_(services),
+      context_(*services_.context),
+      file_(std::move(file)),
+      reader_(services_.files.ReaderOf(file_)),
+      attributes_(attributes),
+      options_{attributes.kind, IoClass::kOther, attributes.lifetime, attributes.level},
+      in_place_(context_, services_.zones, *file_),
+      buffered_(services_.promises),
+      allocated_(services_.promises) {}
 
 SharedFile::~SharedFile() {
   const Status status = Detach();
@@ -81,6 +80,14 @@ FileAttributes SharedFile::NamelessAttributes() const {
   FileAttributes a = attributes_;
   a.size = size();
   a.links = 0;
+  if (const auto& details = file_->details) {
+    a.mode = details->mode;
+    a.user = details->user;
+    a.group = details->group;
+    a.modified = details->modified;
+    a.modified_s = details->modified.s;
+    a.changed = details->changed;
+  }
   return a;
 }
 
@@ -302,7 +309,8 @@ Result<uint64_t> SharedFile::Find(uint64_t offset, bool hole) const {
 
 Status SharedFile::OpenWriter() {
   if (writer_ != nullptr) return Status::Ok();
-  ISOZONE_ASSIGN_OR_RETURN(writer_, make_writer_(file_, options_));
+  const DataClass data{options_.lifetime, options_.level};
+  ISOZONE_ASSIGN_OR_RETURN(writer_, services_.files.WriterOf(file_, options_, data, /*claimed=*/true));
   append_from_ = file_->size();
   return Status::Ok();
 }
@@ -396,14 +404,12 @@ Status SharedFile::Settle() {
 }
 
 Status SharedFile::RecordTimes() {
-  const uint64_t ns = modified_ns();
-  if (ns == 0) return Status::Ok();
-  constexpr uint64_t kNsInS = 1'000'000'000;
+  const FileTime time = modified();
+  if (time == FileTime()) return Status::Ok();
   const MutexLock lock(context_.namespace_mutex);
   const Inode* inode = context_.state.Find(file_->id());
   if (inode == nullptr || inode->details == nullptr) return Status::Ok();
-  const FileTime modified{ns / kNsInS, static_cast<uint32_t>(ns % kNsInS)};
-  const MetadataOp op = SetTimes{inode->id, modified, std::max(inode->details->changed, modified)};
+  const MetadataOp op = SetTimes{inode->id, time, std::max(inode->details->changed, time)};
   return context_.Commit({&op, 1}).status();
 }
 
