@@ -1,4 +1,6 @@
+#include <atomic>
 #include <chrono>
+#include <climits>
 #include <future>
 #include <thread>
 #include <utility>
@@ -231,6 +233,33 @@ TEST_F(ZonePoolCollectionTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterward
   const auto lease = waiter.get();
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(lease->zone(), zones[1]);
+  pool_->collected().EndRound(/*gained=*/true);
+}
+
+// A round that begins while the writer itself gives a reset to the device does not know of the writer.
+TEST_F(ZonePoolCollectionTest, WhoHasResetAZoneWaitsForAWholeRoundAfterwards) {
+  device_ = std::make_unique<FakeDevice>(20);
+  Create();  // without a thread that resets zones, so that the writer does
+  FillDevice();
+  pool_->collected().Attach(true);
+  std::atomic<int> wanted_before = INT_MAX;
+  device_->BeforeNextReset([&] {
+    EXPECT_FALSE(pool_->collected().Look().wanted);
+    pool_->collected().BeginRound();
+    pool_->collected().EndRound(/*gained=*/false);
+    wanted_before = space_wanted_.load();
+  });
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  WaitUntilWanted(1);
+  WriteAndReleaseMetadata();
+  while (space_wanted_ <= wanted_before && waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    std::this_thread::yield();
+  }
+  pool_->collected().BeginRound();
+  pool_->ReserveForMetadata(HomeZones(2) + 1, MetadataClaim::kForced);  // which leaves one more zone to data
+  const Status status = waiter.get();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(pool_->Stats().resets, 1U);
   pool_->collected().EndRound(/*gained=*/true);
 }
 

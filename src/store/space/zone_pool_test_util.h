@@ -59,6 +59,12 @@ class FakeDevice final : public ZonedDevice {
   }
 
   void Submit(DeviceRequest& request) override {
+    std::function<void()> before;
+    {
+      const std::lock_guard lock(mu_);
+      if (request.op == DeviceOp::kReset) before = std::exchange(before_reset_, nullptr);
+    }
+    if (before) before();
     {
       const std::lock_guard lock(mu_);
       if (held_ops_.contains(request.op)) {
@@ -97,6 +103,11 @@ class FakeDevice final : public ZonedDevice {
       for (DeviceRequest* request : held) Execute(*request);
     }
     for (DeviceRequest* request : held) request->done(*request);
+  }
+  // Calls `before` once, when the next reset is submitted, on the thread that submits it.
+  void BeforeNextReset(std::function<void()> before) {
+    const std::lock_guard lock(mu_);
+    before_reset_ = std::move(before);
   }
   // The most requests that were held at a time.
   size_t max_held() const {
@@ -164,6 +175,7 @@ class FakeDevice final : public ZonedDevice {
   mutable std::mutex mu_;
   std::condition_variable arrived_;
   std::vector<ZoneDescriptor> zones_;
+  std::function<void()> before_reset_;
   std::set<DeviceOp> held_ops_;
   std::deque<DeviceRequest*> held_;
   size_t max_held_ = 0;

@@ -20,6 +20,7 @@
 // Thread safety: none; the owner locks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -67,6 +68,8 @@ struct ZoneRecord {
   // Returns whether data of cohort `id` (0: of no cohort) must go elsewhere as long as there is another zone.
   bool kept_from(uint64_t id) const { return live > 0 && (sealed || (cohort.own_zones && cohort.id != id)); }
   uint64_t room() const { return capacity - write_pointer; }
+  // Returns the bytes that were written and belong to no file.
+  uint64_t dead_bytes() const { return write_pointer - std::min(live, write_pointer); }
   bool dead() const;
   // Returns whether the zone is partly written, and may be written further.
   bool reusable() const;

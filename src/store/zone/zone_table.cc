@@ -143,7 +143,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
     return;
   }
   add(totals_.live, zone.live);
-  add(totals_.dead, zone.write_pointer - std::min(zone.live, zone.write_pointer));
+  add(totals_.dead, zone.dead_bytes());
   add(totals_.pinned, zone.pinned ? zone.write_pointer : 0);
   const bool writable =
       zone.phase == ZonePhase::kEmpty || zone.phase == ZonePhase::kLeased || zone.phase == ZonePhase::kIdle;

@@ -4,7 +4,8 @@
 //   writer            waits                   its space is looked for   gives up, if 6 has gained nothing
 //
 // A round that was begun before did not know that space is wanted, and may have found nothing worth doing. So only a
-// whole round that gains nothing is hopeless, and only for those who waited when it began.
+// whole round that gains nothing is hopeless, and only for those who have waited since before it began. Who does
+// something itself meanwhile, such as a reset, is not known to a round that begins then, and begins another wait.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -15,7 +16,7 @@ namespace isozone {
 
 class CollectorRounds {
  public:
-  // The round since which somebody waits.
+  // The round since which somebody waits for the collector and for nothing else.
   class Since {
     friend class CollectorRounds;
     static constexpr uint64_t kNever = UINT64_MAX;

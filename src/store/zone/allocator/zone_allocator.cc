@@ -8,6 +8,22 @@ namespace isozone {
 
 using Action = ZoneAllocator::Answer::Action;
 
+namespace {
+
+// Returns how many bytes have died in the zones that users write now. The collector can take them once nobody writes
+// there. Where there is no space, users soon have no zone to write, so that waiting for them ends. The collector's own
+// writes are left out: it would begin them anew for whoever waits for them.
+uint64_t KeptByWriters(const ZoneLedger& ledger) {
+  uint64_t bytes = 0;
+  for (const auto& [zone, holding] : ledger.holdings) {
+    const bool of_user = holding.is_written() && holding.lease->budget_class == BudgetClass::kData;
+    if (of_user) bytes += ledger.table.at(zone).dead_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
+
 // --- Inquiry ---
 
 ZoneAllocator::Inquiry::Inquiry(ZoneAllocator& allocator, const ZoneRequest& request)
@@ -69,6 +85,8 @@ ZoneAllocator::Answer ZoneAllocator::Ask(Inquiry& inquiry, int64_t now_ns) {
   if (attempt.lack == Lack::kActiveZone) inquiry.WaitForToken();
   Answer answer = Remedy(inquiry, attempt.lack, now_ns);
   answer.lack = attempt.lack;
+  // A round that begins while it does something itself does not know of it.
+  if (answer.action == Action::kExecute || answer.action == Action::kRevoked) inquiry.no_space_ = {};
   return answer;
 }
 
@@ -187,7 +205,10 @@ ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t
     if (auto answer = Checkpoint(inquiry)) return *answer;
   }
   if (auto answer = AwaitReaders(inquiry, lack, now_ns)) return *answer;
-  if (auto answer = AwaitWriter(c, lack)) return *answer;
+  if (auto answer = AwaitWriter(c, lack)) {
+    if (KeptByWriters(ledger_) > 0) inquiry.no_space_ = {};
+    return *answer;
+  }
   return {.action = Action::kNothing, .lack = lack};
 }
 
@@ -197,15 +218,16 @@ ZoneAllocator::Answer ZoneAllocator::RemedyForRoom(Inquiry& inquiry, int64_t now
   if (auto resets = upkeep_.ResetReleased()) return {.action = Action::kExecute, .commands = {std::move(*resets)}};
   AskForResets(Lack::kSpace);
   if (auto answer = AwaitUpkeep(inquiry, Lack::kSpace)) return *answer;
-  const auto has_dead = [this](ZoneId zone, const ZoneHolding&) {
-    return ledger_.table.at(zone).live < ledger_.table.at(zone).write_pointer;
-  };
+  const auto has_dead = [this](ZoneId zone, const ZoneHolding&) { return ledger_.table.at(zone).dead_bytes() > 0; };
   // The collector takes no leased one.
   if (RevokeLongestIdle(BudgetClass::kData, has_dead)) return {.action = Action::kRevoked};
   if (auto answer = AwaitCollector(inquiry, Lack::kSpace)) return *answer;
   if (auto answer = Checkpoint(inquiry)) return *answer;
   if (auto answer = AwaitReaders(inquiry, Lack::kSpace, now_ns)) return *answer;
-  return {};
+  const uint64_t to_come = KeptByWriters(ledger_);
+  if (to_come == 0 || ledger_.FreeForData() + to_come < inquiry.room_.bytes) return {};
+  inquiry.no_space_ = {};
+  return {.action = Action::kWait};
 }
 
 // A log that needs an active zone takes over that of a log of its lifetime which is between writes, so that no zone is
@@ -345,8 +367,8 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitReaders(Inquiry& inquir
 
 // A writer in the middle of a write will soon be between writes. Metadata and the collector take no room from others.
 std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitWriter(BudgetClass c, Lack lack) const {
-  const bool writing = std::ranges::any_of(
-      ledger_.holdings, [](const auto& entry) { return entry.second.lease && entry.second.lease->state->writing(); });
+  const bool writing =
+      std::ranges::any_of(ledger_.holdings, [](const auto& entry) { return entry.second.is_written(); });
   const bool frees_something = lack != Lack::kSpace || IsOfFiles(c);
   if (!writing || !frees_something) return std::nullopt;
   return Answer{.action = Action::kWait};

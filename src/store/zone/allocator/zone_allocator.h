@@ -15,14 +15,16 @@
 //    3. the collector asks for a checkpoint, which gives back zones of metadata
 //    4. the lease that is idle for longest is revoked, of those whose going helps
 //    5. where others hold active zones of the device, they are given time
-//    6. users wait for the collector, until a round of it, begun after the wait, has gained nothing
+//    6. users wait for the collector, until a round of it, begun after the wait, has gained nothing; the wait begins
+//       anew after 1, 2 and 4, and after a user's write in a zone that the collector could take but for the write
 //    7. users ask for a checkpoint
 //    8. zones that readers in other processes pin are waited for, a second at most; readers that hold too much lose
 //       them
 //    9. a writer in the middle of a write is between writes soon
 //
 // Whoever is to know that room is left, and wants no zone, asks likewise (Inquiry::Room). Of the remedies it has those
-// that free space. Idle leases are revoked only of zones in which something has died, for the collector.
+// that free space. Idle leases are revoked, and users' writes waited for, only of zones in which something has died,
+// for the collector.
 //
 // Invariants (ZoneAllocatorModelTest drives them):
 //  * A zone is leased once at a time; never while it is reset, finished, collected, broken, or of others' metadata.

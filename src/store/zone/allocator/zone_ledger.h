@@ -79,6 +79,8 @@ struct ZoneHolding {
   std::optional<uint32_t> failed_finishes;
   // Whether one log has taken the zone over from another, and has not given it back.
   bool taken_over = false;
+  // Whether a write to the zone is under way.
+  bool is_written() const { return lease && lease->state->writing(); }
 };
 
 struct ZoneLedger {
