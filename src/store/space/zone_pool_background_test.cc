@@ -1,14 +1,17 @@
 // What the pool does in the background: when it fails, when shares of active zones are missing, and when there is much
 // of it.
 #include <atomic>
+#include <future>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/space/zone_pool_test_util.h"
+#include "testing/manual_clock.h"
 
 namespace isozone {
 namespace {
@@ -114,6 +117,78 @@ TEST_F(ZonePoolBackgroundTest, WhoNeedsAFinishThatCannotBeDurableIsToldSo) {
   durable_ = JournalHasNoZone;
   EXPECT_EQ(pool_->Acquire(large).status().code(), StatusCode::kNoSpace);
   EXPECT_EQ(durable_calls_, 3);
+}
+
+// --- The pause after an error of make_durable ---
+
+// The thread that resets zones may have nothing to wake up for when the pause after an error begins. Who comes to wait
+// for durable metadata during the pause looks again when it ends.
+class ZonePoolPauseTest : public ZonePoolTest {
+ protected:
+  void SetUp() override { clock_ = &manual_clock_; }
+  // Lets `zone` die, and the metadata not be made durable for its reset. When this returns the thread sleeps, and the
+  // zone waits for the collector.
+  void BeginPause(ZoneId zone) {
+    durable_ = [this] {
+      if (durable_calls_ > 1) return Status::Ok();
+      pool_->collected().ResetAtOnce(false);
+      return JournalHasNoZone();
+    };
+    pool_->RemoveLive(zone, kCapacity);
+    while (pool_->collected().Candidates().empty()) std::this_thread::yield();
+  }
+  std::future<Result<ZoneLease>> AcquireOnAThread(const ZoneRequest& request) {
+    auto waiter = std::async(std::launch::async, [this, request] { return pool_->Acquire(request); });
+    while (pool_->Stats().waits == 0) std::this_thread::yield();
+    return waiter;
+  }
+  // Ends the pause, and returns the zone that `waiter` gets.
+  ZoneId EndPause(std::future<Result<ZoneLease>> waiter) {
+    EXPECT_EQ(durable_calls_, 1);
+    manual_clock_.Advance(ZoneAllocator::kDurablePauseNs);
+    EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
+    pool_->Stop();  // nobody waits any longer
+    const auto lease = waiter.get();
+    EXPECT_TRUE(lease.ok()) << lease.status().ToString();
+    return lease.ok() ? lease->zone() : ZoneId();
+  }
+
+  ManualClock manual_clock_;
+};
+
+TEST_F(ZonePoolPauseTest, WhoNeedsADeadZoneGetsItAfterThePause) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  BeginPause(zones[3]);
+  EXPECT_EQ(EndPause(AcquireOnAThread(kData)), zones[3]);
+}
+
+TEST_F(ZonePoolPauseTest, WhoNeedsTheFinishOfALogGetsItAfterThePause) {
+  Open(/*zone_count=*/40, /*max_active=*/9);  // two zones of logs
+  const ZoneRequest large = {ZoneUse::kLog, Lifetime::kShort, 8 * kBlock};
+  for (int i = 0; i < 2; ++i) WriteZone(large, 10 * kBlock);
+  BeginPause(WriteZone(kData, kCapacity));
+  auto waiter = AcquireOnAThread(large);
+  EXPECT_TRUE(device_->Finished().empty());
+  EndPause(std::move(waiter));
+  EXPECT_EQ(device_->Finished().size(), 1U);
+}
+
+TEST_F(ZonePoolPauseTest, WhoNeedsAZoneThatDiesWithARefusedWriteGetsItAfterThePause) {
+  Open();
+  ZoneLease refused = MustAcquire(kData);
+  const ZoneId zone = refused.zone();
+  Write(refused, kBlock);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(refused.BeginWrite(kBlock));
+  std::vector<ZoneId> full;
+  while (full.size() < 12) full.push_back(WriteZone(kData, kCapacity));
+  BeginPause(full[0]);
+  ASSERT_TRUE(pool_->collected().Hold(full[0]));  // it is not reset, then
+  auto waiter = AcquireOnAThread({ZoneUse::kData, Lifetime::kMedium, kCapacity});
+  EndWrite(refused, 0, DeviceStatus::kTooManyActiveZones);
+  while (!pool_->collected().Candidates().empty()) std::this_thread::yield();  // until it has asked for a reset
+  EXPECT_EQ(EndPause(std::move(waiter)), zone);
 }
 
 // --- The collector's zone ---

@@ -211,6 +211,7 @@ class ZonePoolTest : public testing::Test {
   void Create() {
     auto pool =
         ZonePool::Create(*device_, {.policy = policy_,
+                                    .clock = clock_,
                                     .make_durable =
                                         [this] {
                                           ++durable_calls_;
@@ -291,6 +292,7 @@ class ZonePoolTest : public testing::Test {
 
   std::unique_ptr<FakeDevice> device_;
   std::string policy_ = "zenfs";
+  Clock* clock_ = &Clock::Real();
   std::function<Status()> durable_;
   std::function<void()> on_space_wanted_;  // under the lock of the pool
   // Waits until the collector has been asked for space `times` times.
