@@ -11,7 +11,6 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/metadata.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "rocksdb/adapter/rocksdb_version.h"
@@ -105,6 +104,7 @@ ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHan
       root_(db->GetRootDB()),
       column_family_(column_family),
       order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
+      clock_(*options.clock),
       dynamic_levels_(options.dynamic_levels),
       t_zone_(options.t_zone ? NewCohort() : 0),
       tree_(std::move(picker), *order_, ShapeOf(db->GetOptions(column_family), dynamic_levels_)) {}
@@ -162,7 +162,7 @@ void ColumnFamilyDriver::BeginFlush(const FlushJob& flush, bool may_wait) {
   if (holding != nullptr) {
     const MutexLock lock(holding->mu_);
     holding->AwaitCompactions();
-    holding->flushes_.Note(flush, FlushStep::kBegun, MonotonicNs());  // before a compaction begins
+    holding->flushes_.Note(flush, FlushStep::kBegun, holding->clock_.NowNs());  // before a compaction begins
     --holding->flush_threads_;
     holding->changed_.SignalAll();
   }
@@ -172,7 +172,7 @@ void ColumnFamilyDriver::BeginFlush(const FlushJob& flush, bool may_wait) {
 void ColumnFamilyDriver::NoteFlush(const FlushJob& flush, FlushStep step) {
   ForEachOf(flush.db, [&](ColumnFamilyDriver& driver) {
     const MutexLock lock(driver.mu_);
-    driver.flushes_.Note(flush, step, MonotonicNs());
+    driver.flushes_.Note(flush, step, driver.clock_.NowNs());
     if (step == FlushStep::kFailed || step == FlushStep::kInstalled) driver.changed_.SignalAll();
   });
 }
@@ -185,15 +185,15 @@ void ColumnFamilyDriver::AwaitCompactions() {
   const uint64_t written_before = stats_.bytes_written;
   const auto waiting = flushes_.BeginWait(written_before);
   uint64_t ended = stats_.compactions;
-  int64_t until_ns = MonotonicNs() + kLongestHoldNs;
+  int64_t until_ns = clock_.NowNs() + kLongestHoldNs;
   stale_ = true;
   changed_.SignalAll();
   for (bool held = false; !MayFlush(stats_.bytes_written - written_before); held = true) {
     if (!held) ++stats_.held_flushes;
-    const int64_t now_ns = MonotonicNs();
+    const int64_t now_ns = clock_.NowNs();
     if (std::exchange(ended, stats_.compactions) != stats_.compactions) until_ns = now_ns + kLongestHoldNs;
     if (now_ns >= until_ns) break;
-    changed_.WaitUntil(mu_, std::min(until_ns, now_ns + kLookAgainNs));
+    clock_.WaitUntil(changed_, mu_, std::min(until_ns, now_ns + kLookAgainNs));
   }
   flushes_.EndWait(waiting);
 }
@@ -246,15 +246,15 @@ bool ColumnFamilyDriver::Next(Compaction& next) {
   const MutexLock lock(mu_);
   for (;;) {
     if (stopping_) return false;
-    if (retry_at_ns_ > 0 && MonotonicNs() >= retry_at_ns_) EndPause();
+    if (retry_at_ns_ > 0 && clock_.NowNs() >= retry_at_ns_) EndPause();
     if (stale_) Reconcile();
     // Counted once. If Begin left room for a flush that stops counting right after, nobody would look again.
-    const size_t flushes = flushes_.Running(MonotonicNs());
+    const size_t flushes = flushes_.Running(clock_.NowNs());
     if (retry_at_ns_ == 0 && Begin(next, flushes)) return true;
     if (retry_at_ns_ > 0) {
-      changed_.WaitUntil(mu_, retry_at_ns_);
+      clock_.WaitUntil(changed_, mu_, retry_at_ns_);
     } else if (tree_.compacts() || flushes_.any_waits() || flushes > 0) {
-      changed_.WaitUntil(mu_, MonotonicNs() + kLookAgainNs);  // there may be room for one more
+      clock_.WaitUntil(changed_, mu_, clock_.NowNs() + kLookAgainNs);  // there may be room for one more
     } else {
       changed_.Wait(mu_);
     }
@@ -327,7 +327,7 @@ void ColumnFamilyDriver::NoteFailure(const rocksdb::Status& status) {
     isozone::Log().error("a compaction of column family '{}' has failed: {}", column_family_->GetName(),
                          status.ToString());
   }
-  retry_at_ns_ = MonotonicNs() + pause_ns_;
+  retry_at_ns_ = clock_.NowNs() + pause_ns_;
   pause_ns_ = std::min(2 * pause_ns_, kPauseMostNs);
 }
 
@@ -356,7 +356,7 @@ void ColumnFamilyDriver::Reconcile() {
   stale_ = options.disable_auto_compactions;
   if (stale_) {
     failure_ = rocksdb::Status::Incomplete("disable_auto_compactions=true");
-    retry_at_ns_ = MonotonicNs() + kLookAgainNs;
+    retry_at_ns_ = clock_.NowNs() + kLookAgainNs;
     return;
   }
   rocksdb::ColumnFamilyMetaData metadata;

@@ -39,6 +39,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/status.h>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "rocksdb/adapter/running_job.h"
 #include "rocksdb/lsm/compaction_picker.h"
@@ -57,6 +58,7 @@ struct ColumnFamilyDriverOptions {
   bool dynamic_levels = true;      // levels are sized from the last one up (LsmLimits::FromLastLevel)
   // Whether Open refuses a column family without sst_partitioner_factory=isozone, whose outputs are cut by size only.
   bool needs_cuts = true;
+  Clock* clock = &Clock::Real();  // outlives the driver; not null
 };
 
 class ColumnFamilyDriver {
@@ -135,6 +137,7 @@ class ColumnFamilyDriver {
   const rocksdb::DB* const root_;  // what events name: the innermost of wrapped databases
   rocksdb::ColumnFamilyHandle* const column_family_;
   const std::unique_ptr<KeyOrder> order_;
+  Clock& clock_;
   const bool dynamic_levels_;
   const uint64_t t_zone_;  // the cohort of short-lived tables; 0: none
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -28,6 +29,7 @@
 #include "rocksdb/adapter/running_job.h"
 #include "rocksdb/steering/steering_listener.h"
 #include "rocksdb/steering/steering_partitioner.h"
+#include "testing/manual_clock.h"
 #include "testing/test_seed.h"
 
 namespace isozone {
@@ -365,6 +367,57 @@ TEST_F(ColumnFamilyDriverTest, LetsAHeldFlushGoWhenItEnds) {
   gated->Open();
   end.join();
   ExpectAsInModel();
+  db_.reset();
+}
+
+// A clock that a test sets, and that jumps once when it has been looked at.
+class JumpingClock final : public Clock {
+ public:
+  int64_t NowNs() const override {
+    const int64_t now_ns = clock_.NowNs();
+    if (const int64_t jump_ns = jump_ns_.exchange(0); jump_ns > 0) clock_.Advance(jump_ns);
+    return now_ns;
+  }
+  uint64_t NowWallS() const override { return clock_.NowWallS(); }
+  void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) override ISOZONE_REQUIRES(mu) {
+    clock_.WaitUntil(condition, mu, deadline_ns);
+  }
+  ManualClock& manual() { return clock_; }
+  void JumpAfterNextLook(int64_t ns) { jump_ns_ = ns; }
+
+ private:
+  mutable ManualClock clock_;
+  mutable std::atomic<int64_t> jump_ns_ = 0;
+};
+
+TEST_F(ColumnFamilyDriverTest, LooksAgainForRoomThatItLeftToAFlushWhichCountsNoMore) {
+  std::filesystem::create_directory(directory_);
+  const std::shared_ptr<ZonedFileSystem> fs = MakeEmulatedFileSystem(directory_, "zones=64&zone_size=4M");
+  ASSERT_NE(fs, nullptr);
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(fs);
+  options_.env = env.get();
+  options_.write_buffer_size = 1 << 30;  // more than the device has, so nothing is compacted beside a flush
+  const rocksdb::Status opened = OpenInto(options_, "/db", &db_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
+    Change(200);
+    ASSERT_TRUE(db_->Flush({}).ok());
+  }
+  ASSERT_TRUE(db_->SetOptions({{"disable_auto_compactions", "true"}}).ok());
+  JumpingClock clock;
+  ASSERT_TRUE(Drive({.clock = &clock}).ok());
+  clock.manual().AwaitWaiter(0);
+  ColumnFamilyDriver::NoteFlush({.db = db_->GetRootDB(), .number = 1'000'000},
+                                FlushStep::kBegun);  // its end is not told
+  ASSERT_TRUE(db_->SetOptions({{"disable_auto_compactions", "false"}}).ok());
+  // The flush counts while the driver chooses, and no longer when it has chosen.
+  clock.JumpAfterNextLook(HeldFlushes::kFlushStepNs + 1);
+  ColumnFamilyDriver::Wake(db_->GetRootDB());
+  const int64_t give_up_ns = MonotonicNs() + 10 * kSecondNs;
+  while (driver_->Stats().compactions == 0 && MonotonicNs() < give_up_ns) clock.manual().Advance(kLookForRoomNs);
+  EXPECT_GT(driver_->Stats().compactions, 0U);
+  ExpectAsInModel();
+  driver_.reset();
   db_.reset();
 }
 
