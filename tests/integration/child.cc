@@ -193,6 +193,8 @@ void Fork(const std::string& uri, uint64_t count) {
   const pid_t child = fork();
   if (child == 0) {
     in_forked_child = true;
+    std::string statistics;  // of the parent, which goes on to count
+    if (GetStats(*process.env->GetFileSystem(), &statistics).ok()) std::exit(2);
     process.env.reset();
     std::exit(0);
   }

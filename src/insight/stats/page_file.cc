@@ -207,11 +207,13 @@ Result<std::unique_ptr<PageFile>> PageFile::Make(const PageOwner& owner, size_t 
 Result<std::unique_ptr<PageFile>> PageFile::MakePrivate(size_t bytes) {
   FileDescriptor fd(::memfd_create("isozone-statistics", MFD_CLOEXEC));
   if (fd.get() < 0) return Status::FromErrno(errno, "cannot make memory for statistics");
-  return Map("memory for statistics", std::move(fd), bytes);
+  return Map("", std::move(fd), bytes);
 }
 
 Result<std::unique_ptr<PageFile>> PageFile::Map(std::string path, FileDescriptor fd, size_t bytes) {
-  const auto failed = [&](int error) { return Status::FromErrno(error, fmt::format("cannot make {}", path)); };
+  const auto failed = [&](int error) {
+    return Status::FromErrno(error, fmt::format("cannot make {}", path.empty() ? "memory for statistics" : path));
+  };
   // Not sparse: a lack of memory is an error here, and not a signal later.
   if (const int error = AllocateStart(fd.get(), bytes); error != 0) return failed(error);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
@@ -236,6 +238,7 @@ void PageFile::Remove() {
 }
 
 Status PageFile::Publish() {
+  if (path_.empty()) return Status::Ok();
   Status removed = RemoveOld(path_);
   if (!removed.ok() && IsOfAnother(path_)) {
     path_ += fmt::format(".{}", ::geteuid());

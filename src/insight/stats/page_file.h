@@ -99,7 +99,8 @@ class PageFile {
   // The name that it has, or will have.
   const std::string& path() const { return path_; }
   // Gives the page its name, in place of what a process that died has left; if something of another user stays there,
-  // the name for this user. kPermissionDenied; kBusy if a live process publishes there.
+  // the name for this user. Does nothing for a private page. kPermissionDenied; kBusy if a live process publishes under
+  // that name.
   Status Publish();
   // Takes the name away, if it still is this file's.
   void Remove();

@@ -255,5 +255,27 @@ TEST(PageFileTest, AProcessIsKnownByItsPidAndItsStart) {
   EXPECT_TRUE(self.MayLive()) << "nobody knows the pids of another name space";
 }
 
+TEST(PageFileTest, APrivatePageNamesAndRemovesNothing) {
+  const std::string directory = testing::TempDir() + "private-page-" + std::to_string(::getpid());
+  std::filesystem::create_directories(directory);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory);
+  {
+    std::ofstream("mine") << "text";
+    const auto page = PageFile::MakePrivate(8192);
+    ISOZONE_ASSERT_OK(page.status());
+    (*page)->words()[1000] = 7;
+    ISOZONE_EXPECT_OK((*page)->Publish());
+    EXPECT_EQ((*page)->path(), "");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator("."), {}), 1);
+    const auto bytes = ReadSharedFile((*page)->fd(), 8000, 8);
+    ISOZONE_ASSERT_OK(bytes.status());
+    EXPECT_EQ(bytes->front(), std::byte{7});
+  }
+  EXPECT_TRUE(std::filesystem::exists("mine"));
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(directory);
+}
+
 }  // namespace
 }  // namespace isozone

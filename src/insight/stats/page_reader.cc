@@ -77,16 +77,6 @@ std::vector<PageFigures> TakeHistory(RecordReader& records) {
   return history;
 }
 
-LatencyFigures TakeLatency(std::span<const std::byte> copy, size_t index) {
-  const auto page = At<PageHistogram>(copy, PageLayout::kLatencies + index * sizeof(PageHistogram));
-  LatencyFigures latency;
-  latency.sum = page.sum;
-  latency.max = page.max;
-  latency.buckets = page.buckets;
-  for (const uint64_t count : page.buckets) latency.count += count;
-  return latency;
-}
-
 // Nothing if it is no wait.
 std::optional<WaitView> WaitOf(uint64_t who_and_why, int64_t since_ns) {
   const uint64_t who = who_and_why >> 8 & 0xFF;
@@ -177,7 +167,10 @@ Result<Statistics> DecodePage(const PageHeader& header, const PageCopies& copies
   statistics.age_unit = header.age_unit;
   statistics.figures = *figures;
   statistics.history = TakeHistory(records);
-  for (size_t i = 0; i < kHistograms; ++i) statistics.latencies[i] = TakeLatency(copies.fixed[1], i);
+  for (size_t i = 0; i < kHistograms; ++i) {
+    const size_t offset = PageLayout::kLatencies + i * sizeof(PageHistogram);
+    statistics.latencies[i] = LatencyFigures::Of(At<PageHistogram>(copies.fixed[1], offset));
+  }
   TakeWaits(records, statistics);
   TakeEvents(records, statistics);
   TakeGroupsAndReads(copies.fixed[1], header.group_count, statistics);

@@ -23,7 +23,7 @@ class PublishedPage {
     ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::Make(owner, bytes, directory));
     return std::unique_ptr<PublishedPage>(new PublishedPage(std::move(file), header));
   }
-  // Makes a page that nobody else can see; Publish must not be called.
+  // Makes a page that nobody else can see, whatever Publish does.
   static Result<std::unique_ptr<PublishedPage>> MakePrivate(const PageHeader& header) {
     ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::MakePrivate(PageLayout::Size(header.zone_count, header.group_count)));
     return std::unique_ptr<PublishedPage>(new PublishedPage(std::move(file), header));

@@ -63,6 +63,15 @@ std::string WhyNoSpace(const WaitView& wait, const Statistics& statistics) {
 
 }  // namespace
 
+LatencyFigures LatencyFigures::Of(const PageHistogram& histogram) {
+  LatencyFigures latency;
+  latency.sum = histogram.sum;
+  latency.max = histogram.max;
+  latency.buckets = histogram.buckets;
+  for (const uint64_t count : histogram.buckets) latency.count += count;
+  return latency;
+}
+
 double LatencyFigures::Percentile(double percent) const {
   if (count == 0) return 0;
   const double rank = std::clamp(percent, 0.0, 100.0) / 100 * static_cast<double>(count);

@@ -27,6 +27,7 @@ struct LatencyFigures {
   uint64_t max = 0;
   std::array<uint64_t, PageHistogram::kBuckets> buckets{};
 
+  static LatencyFigures Of(const PageHistogram& histogram);
   double Mean() const { return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count); }
   // The value that `percent` (0..100) of the values do not exceed, by interpolation within its bucket, which is a
   // quarter of a power of two wide; 0 if there are none.

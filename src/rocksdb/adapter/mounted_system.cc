@@ -62,6 +62,7 @@ MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& u
       stats_file_(uri.stats_file, [this] { return StatisticsText(); }) {}
 
 Result<std::string> MountedSystem::StatisticsText() const {
+  if (IsInherited()) return Inherited();  // the page belongs to the process that mounted
   ISOZONE_ASSIGN_OR_RETURN(const Statistics statistics, fs_->Look());
   return JsonText(StatisticsJson(statistics, /*zones=*/false), 2) + "\n";
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "insight/stats/page_writer.h"
+
 namespace isozone {
 namespace {
 
@@ -47,6 +49,26 @@ Figures FiguresOf(const MountContext& context, const FigureSources& sources) {
                                                 counters.read_latency_ns.Count(), counters.write_latency_ns.Count()};
   }
   return figures;
+}
+
+std::array<PageHistogram, kHistograms> HistogramsOf(const MountContext& context) {
+  std::array<PageHistogram, kHistograms> histograms;
+  const auto put = [&](const Histogram& fine, PageHistogramId first, int behind = 0) {
+    Coarsen(fine, histograms[static_cast<size_t>(first) + static_cast<size_t>(behind)]);
+  };
+  for (int i = 0; i < kIoClassCount; ++i) {
+    const IoClassCounters& counters = context.engine.counters(static_cast<IoClass>(i));
+    put(counters.read_latency_ns, PageHistogramId::kReads, i);
+    put(counters.write_latency_ns, PageHistogramId::kWrites, i);
+  }
+  const ZonePoolHistograms& zones = context.pool->histograms();
+  put(zones.wait_ns, PageHistogramId::kZoneWait);
+  put(context.engine.gap_waits(), PageHistogramId::kWriteGapWait);
+  put(zones.pace_ns, PageHistogramId::kPaceWait);
+  for (int i = 0; i < kLifetimeCount; ++i) {
+    put(zones.deletion_delays.Of(static_cast<Lifetime>(i)), PageHistogramId::kDeletionDelay, i);
+  }
+  return histograms;
 }
 
 }  // namespace isozone

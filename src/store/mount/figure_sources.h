@@ -1,10 +1,12 @@
 // FigureSources: what the parts of a mount count, under the names by which figures.def refers to them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "device/zoned_device.h"
 #include "insight/stats/figures.h"
+#include "insight/stats/page_layout.h"
 #include "store/file/mount_context.h"
 #include "store/file_system.h"
 #include "store/gc/collector.h"
@@ -41,5 +43,8 @@ struct FigureSources {
 Figures FiguresOf(const FigureSources& sources);
 // Returns these, and the figures of the classes of I/O of `context`.
 Figures FiguresOf(const MountContext& context, const FigureSources& sources);
+
+// Returns the histograms of a mount, by PageHistogramId, in the buckets of a page.
+std::array<PageHistogram, kHistograms> HistogramsOf(const MountContext& context);
 
 }  // namespace isozone

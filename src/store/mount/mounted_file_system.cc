@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "store/file/truncate.h"
+#include "store/mount/figure_sources.h"
 #include "store/mount/statistics_at_rest.h"
 
 namespace isozone {
@@ -191,7 +192,10 @@ Result<Statistics> MountedFileSystem::Look() const {
     statistics = StatisticsAtRest(*this, context_->clock);
     statistics.life = PageLife::kMounted;
     statistics.process = PageProcess::Self();
+    statistics.mounted_s = mounted_s_;
     static_cast<Figures&>(statistics.figures) = state_->Stats();
+    const auto histograms = HistogramsOf(*context_);
+    for (size_t i = 0; i < kHistograms; ++i) statistics.latencies[i] = LatencyFigures::Of(histograms[i]);
   }
   statistics.gc_scheme = context_->collector->options().scheme;
   return statistics;

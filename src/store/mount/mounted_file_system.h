@@ -86,8 +86,9 @@ class MountedFileSystem final : public FileSystem {
   const std::unique_ptr<MountedCollection> collection_;
   const std::unique_ptr<MountedGroups> groups_;
   const std::unique_ptr<MountedInodes> inodes_;
-  const std::unique_ptr<StatisticsPublisher> publisher_;  // null when read-only
-  bool unmounted_ = false;                                // used by the owner's thread only
+  const std::unique_ptr<StatisticsPublisher> publisher_;   // null when read-only
+  const uint64_t mounted_s_ = context_->clock.NowWallS();  // seconds since 1970
+  bool unmounted_ = false;                                 // used by the owner's thread only
 };
 
 }  // namespace isozone

@@ -63,6 +63,7 @@ Result<FileAttributes> MountedInodes::Lookup(uint64_t directory, std::string_vie
 }
 
 Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
+  if (!context_.read_only()) return std::unique_ptr<FileReader>();
   {
     const MutexLock lock(context_.namespace_mutex);
     const Inode* found = context_.state.Find(id);

@@ -48,19 +48,7 @@ PageHeader HeaderOf(const MountContext& context) {
   return header;
 }
 
-void PutLatency(const Histogram& fine, int id, StatisticsWriter& page) {
-  PageHistogram coarse;
-  Coarsen(fine, coarse);
-  page.SetLatency(id, coarse);
-}
-
-void PutEngine(const IoEngine& engine, StatisticsWriter& page) {
-  for (int i = 0; i < kIoClassCount; ++i) {
-    const IoClassCounters& counters = engine.counters(static_cast<IoClass>(i));
-    PutLatency(counters.read_latency_ns, i, page);
-    PutLatency(counters.write_latency_ns, kIoClassCount + i, page);
-  }
-  PutLatency(engine.gap_waits(), static_cast<int>(PageHistogramId::kWriteGapWait), page);
+void PutQueues(const IoEngine& engine, StatisticsWriter& page) {
   for (uint32_t group = 0; group < engine.group_count(); ++group) {
     const IoEngine::Queue queue = engine.QueueOf(group);
     page.SetGroup(group, queue.at_device, queue.waiting);
@@ -130,14 +118,9 @@ void StatisticsPublisher::Publish() {
   figures.taken_ns = context_.clock.NowNs();
   figures.taken_s = context_.clock.NowWallS();
   static_cast<Figures&>(figures) = FiguresOf(context_, FigureSources(context_));
-  PutEngine(context_.engine, page_);
-  const ZonePoolHistograms& zones = context_.pool->histograms();
-  PutLatency(zones.wait_ns, static_cast<int>(PageHistogramId::kZoneWait), page_);
-  PutLatency(zones.pace_ns, static_cast<int>(PageHistogramId::kPaceWait), page_);
-  for (int i = 0; i < kLifetimeCount; ++i) {
-    PutLatency(zones.deletion_delays.Of(static_cast<Lifetime>(i)),
-               static_cast<int>(PageHistogramId::kDeletionDelay) + i, page_);
-  }
+  PutQueues(context_.engine, page_);
+  const auto histograms = HistogramsOf(context_);
+  for (int i = 0; i < kHistograms; ++i) page_.SetLatency(i, histograms[static_cast<size_t>(i)]);
   page_.Publish(figures);
   TellEvents(figures);
 }

@@ -132,6 +132,9 @@ TEST(StatisticsPublisherTest, WhoOnlyReadsPublishesNothingAndKnowsWhatItDoes) {
   EXPECT_EQ(look->life, PageLife::kMounted);
   EXPECT_EQ(look->figures.by_class[static_cast<size_t>(IoClass::kUserRead)].bytes_read, kMiB);
   EXPECT_EQ(look->figures.live, volume.fs().state().Space().live);
+  EXPECT_EQ(look->Reads(IoClass::kUserRead).count,
+            look->figures.by_class[static_cast<size_t>(IoClass::kUserRead)].reads);
+  EXPECT_GT(look->Reads(IoClass::kUserRead).count, 0U);
 }
 
 TEST(StatisticsPublisherTest, AProcessSeesItsOwnPageAsOfNow) {
