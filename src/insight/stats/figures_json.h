@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/units.h"
 #include "insight/stats/figures.h"
 
 namespace isozone {
@@ -15,17 +14,5 @@ void PutFigures(const Figures& figures, nlohmann::ordered_json& document);
 // The object `section` of what PutFigures adds.
 nlohmann::ordered_json SectionJson(const Figures& figures, std::string_view section);
 nlohmann::ordered_json ClassJson(const PageClass& figures);
-
-// Returns count, mean, percentiles and maximum of a Histogram::Snapshot or LatencyFigures, which are in ns, in us.
-template <typename Latency>
-nlohmann::ordered_json LatencyJson(const Latency& latency) {
-  const auto us = [](auto ns) { return static_cast<double>(ns) / static_cast<double>(kMicrosecondNs); };
-  return {{"count", latency.count},
-          {"mean", us(latency.Mean())},
-          {"p50", us(latency.Percentile(50))},
-          {"p99", us(latency.Percentile(99))},
-          {"p99.9", us(latency.Percentile(99.9))},
-          {"max", us(latency.max)}};
-}
 
 }  // namespace isozone

@@ -11,6 +11,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// In us.
+Json LatencyJson(const LatencyFigures& latency) {
+  const auto us = [](auto ns) { return static_cast<double>(ns) / static_cast<double>(kMicrosecondNs); };
+  return {{"count", latency.count},
+          {"mean", us(latency.Mean())},
+          {"p50", us(latency.Percentile(50))},
+          {"p99", us(latency.Percentile(99))},
+          {"p99.9", us(latency.Percentile(99.9))},
+          {"max", us(latency.max)}};
+}
+
 Json ClassesJson(const Statistics& statistics) {
   const RecentRates rates = RatesOf(statistics);
   Json classes = Json::object();

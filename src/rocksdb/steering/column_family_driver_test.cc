@@ -71,6 +71,22 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
     return status.ToString();
   }
 
+  // Flushes as many files to level 0 as trigger a compaction.
+  void FillLevel0() {
+    for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
+      Change(200);
+      ASSERT_TRUE(db_->Flush({}).ok());
+    }
+  }
+  // Starts the driver, and a flush, which the driver holds back when this returns.
+  void HoldAFlush() {
+    ASSERT_TRUE(Drive({}).ok());
+    Change(100);
+    rocksdb::FlushOptions at_once;
+    at_once.wait = false;
+    ASSERT_TRUE(db_->Flush(at_once).ok());
+    while (driver_->Stats().held_flushes == 0) std::this_thread::yield();
+  }
   // Puts, overwrites and deletes at random; `model_` is told.
   void Change(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -280,16 +296,8 @@ TEST_F(ColumnFamilyDriverTest, HoldsFlushesBackWhileThereIsTooMuchDebt) {
   options_.env = env.get();
   options_.hard_pending_compaction_bytes_limit = 32 << 10;
   ASSERT_NO_FATAL_FAILURE(OpenDb());
-  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
-    Change(200);
-    ASSERT_TRUE(db_->Flush({}).ok());
-  }
-  ASSERT_TRUE(Drive({}).ok());
-  Change(100);
-  rocksdb::FlushOptions at_once;
-  at_once.wait = false;
-  ASSERT_TRUE(db_->Flush(at_once).ok());
-  while (driver_->Stats().held_flushes == 0) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(FillLevel0());
+  ASSERT_NO_FATAL_FAILURE(HoldAFlush());
   rocksdb::ColumnFamilyMetaData metadata;
   db_->GetColumnFamilyMetaData(&metadata);
   EXPECT_EQ(metadata.levels[0].files.size(), static_cast<size_t>(options_.level0_file_num_compaction_trigger));
@@ -312,10 +320,7 @@ TEST_F(ColumnFamilyDriverTest, IsNotIdleBeforeItHasLookedAtFlushesThatItHasNotHe
   ASSERT_NO_FATAL_FAILURE(OpenDb());
   ASSERT_TRUE(Drive({}).ok());
   ASSERT_TRUE(driver_->WaitUntilIdle().ok());
-  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
-    Change(200);
-    ASSERT_TRUE(db_->Flush({}).ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(FillLevel0());
   ASSERT_TRUE(driver_->WaitUntilIdle().ok());
   rocksdb::ColumnFamilyMetaData metadata;
   db_->GetColumnFamilyMetaData(&metadata);
@@ -351,16 +356,8 @@ TEST_F(ColumnFamilyDriverTest, LetsAHeldFlushGoWhenItEnds) {
   options_.soft_pending_compaction_bytes_limit = 1;
   options_.hard_pending_compaction_bytes_limit = 2;
   ASSERT_NO_FATAL_FAILURE(OpenDb());
-  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
-    Change(200);
-    ASSERT_TRUE(db_->Flush({}).ok());
-  }
-  ASSERT_TRUE(Drive({}).ok());
-  Change(100);
-  rocksdb::FlushOptions at_once;
-  at_once.wait = false;
-  ASSERT_TRUE(db_->Flush(at_once).ok());
-  while (driver_->Stats().held_flushes == 0) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(FillLevel0());
+  ASSERT_NO_FATAL_FAILURE(HoldAFlush());
   std::thread end([this] { driver_.reset(); });
   // It waits for the compaction, and not for the flush.
   ASSERT_TRUE(db_->Flush({}).ok());
@@ -399,10 +396,7 @@ TEST_F(ColumnFamilyDriverTest, LooksAgainForRoomThatItLeftToAFlushWhichCountsNoM
   options_.write_buffer_size = 1 << 30;  // more than the device has, so nothing is compacted beside a flush
   const rocksdb::Status opened = OpenInto(options_, "/db", &db_);
   ASSERT_TRUE(opened.ok()) << opened.ToString();
-  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
-    Change(200);
-    ASSERT_TRUE(db_->Flush({}).ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(FillLevel0());
   ASSERT_TRUE(db_->SetOptions({{"disable_auto_compactions", "true"}}).ok());
   JumpingClock clock;
   ASSERT_TRUE(Drive({.clock = &clock}).ok());
