@@ -32,14 +32,14 @@ std::vector<ZoneBytes> SpaceBehind(const DeviceGeometry& geometry, const Moves& 
 }  // namespace
 
 void CollectedFiles::CountBlocks(std::span<GcCandidate> zones) const {
-  const MutexLock lock(context_.namespace_mutex);
-  for (GcCandidate& zone : zones) zone.valid = std::max(zone.valid, context_.state.BlocksIn(zone.zone));
+  const MutexLock lock(catalog_.namespace_mutex);
+  for (GcCandidate& zone : zones) zone.valid = std::max(zone.valid, catalog_.state.BlocksIn(zone.zone));
 }
 
 std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
   std::vector<GcRun> runs = KnownRunsIn(zone);
   if (!runs.empty()) return runs;
-  if (const Status published = Unpublished::PublishZone(context_, zone); !published.ok()) {
+  if (const Status published = Unpublished::PublishZone(catalog_, data_path_.engine, zone); !published.ok()) {
     Log().warn("zone {} cannot be collected: {}", zone.value(), published.message());
     return {};
   }
@@ -49,31 +49,31 @@ std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
 std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
   std::vector<GcRun> runs;
   uint64_t known = 0;
-  const MutexLock lock(context_.namespace_mutex);
-  for (const auto& [id, extent] : context_.state.ExtentsIn(zone)) {
-    const Inode& inode = *context_.state.Find(id);
+  const MutexLock lock(catalog_.namespace_mutex);
+  for (const auto& [id, extent] : catalog_.state.ExtentsIn(zone)) {
+    const Inode& inode = *catalog_.state.Find(id);
     const bool table = inode.kind == FileKind::kData;
     runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}, table});
     known += extent.length;
   }
-  if (known != context_.pool->Live(zone)) return {};
+  if (known != data_path_.pool->Live(zone)) return {};
   std::sort(runs.begin(), runs.end(), [](const GcRun& a, const GcRun& b) { return a.from < b.from; });
   return runs;
 }
 
 std::unique_ptr<GcWriter> CollectedFiles::MakeWriter(bool confined) {
-  return std::make_unique<RelocationWriter>(context_, confined);
+  return std::make_unique<RelocationWriter>(data_path_, catalog_, confined);
 }
 
 Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   Outcome outcome;
   if (moves.empty()) return outcome;
-  Status status = context_.engine.Flush(IoClass::kGc);
+  Status status = data_path_.engine.Flush(IoClass::kGc);
   std::map<InodeId, std::vector<GcMove>> by_file;
   for (const GcMove& move : moves) by_file[InodeId(move.file)].push_back(move);
   for (auto& [id, of_file] : by_file) std::ranges::sort(of_file, {}, &GcMove::from);
 
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   SpaceClaim copies = TakeCopies(moves);  // the copies that no file gets are given up
   std::vector<MetadataOp> ops;
   std::map<InodeId, Accepted> accepted;
@@ -82,7 +82,7 @@ Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
     if (!of_it.moves.empty()) ops.emplace_back(MoveExtents{id, of_it.moves});
   }
   if (ZoneHeats heats = NewHeats(accepted); !heats.empty()) ops.emplace_back(SetZoneHeats{std::move(heats)});
-  if (status.ok() && !ops.empty()) status = context_.Commit(ops).status();
+  if (status.ok() && !ops.empty()) status = catalog_.Commit(ops).status();
   ISOZONE_RETURN_IF_ERROR(status);
   for (const auto& [id, of_file] : by_file) {
     const Accepted& of_it = accepted[id];
@@ -90,7 +90,7 @@ Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
     const uint64_t dropped = LengthOf(of_file) - moved;
     outcome.moved += moved;
     outcome.dropped += dropped;
-    if (context_.FindOpen(id) != nullptr) outcome.kept += dropped;
+    if (catalog_.FindOpen(id) != nullptr) outcome.kept += dropped;
     if (moved > 0) Move(id, of_it, copies);
   }
   return outcome;
@@ -100,10 +100,10 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
   ZoneHeats heats;
   for (const auto& [id, of_file] : accepted) {
     for (const ExtentMove& move : of_file.moves) {
-      const ZoneId zone = context_.geometry().ZoneOf(move.to);
+      const ZoneId zone = data_path_.geometry().ZoneOf(move.to);
       if (heats.contains(zone)) continue;
-      const ZoneHeat heat = context_.pool->Heat(zone);
-      if (heat != HeatOf(context_.state.device().heats, zone)) heats.emplace(zone, heat);
+      const ZoneHeat heat = data_path_.pool->Heat(zone);
+      if (heat != HeatOf(catalog_.state.device().heats, zone)) heats.emplace(zone, heat);
     }
   }
   return heats;
@@ -111,13 +111,13 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
 
 CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const GcMove> moves) const {
   Accepted accepted;
-  if (context_.state.Find(id) == nullptr) return accepted;
+  if (catalog_.state.Find(id) == nullptr) return accepted;
   std::optional<ZoneId> zone;
   std::vector<FileExtent> extents;  // of the file in `zone`, by place
   for (const GcMove& move : moves) {
-    if (zone != context_.geometry().ZoneOf(move.from)) {
-      zone = context_.geometry().ZoneOf(move.from);
-      extents = context_.state.ExtentsIn(*zone, id);
+    if (zone != data_path_.geometry().ZoneOf(move.from)) {
+      zone = data_path_.geometry().ZoneOf(move.from);
+      extents = catalog_.state.ExtentsIn(*zone, id);
       SortByPlace(extents);
     }
     auto extent = std::ranges::upper_bound(extents, move.from, {}, &FileExtent::device_offset);
@@ -137,21 +137,21 @@ CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const 
 }
 
 SpaceClaim CollectedFiles::TakeCopies(std::span<const GcMove> moves) {
-  return context_.copies.Split(SpaceBehind(context_.geometry(), moves));
+  return catalog_.copies.Split(SpaceBehind(data_path_.geometry(), moves));
 }
 
 void CollectedFiles::Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) {
   std::vector<ZoneBytes> before;
   for (const ExtentMove& move : accepted.moves) {
-    before.emplace_back(context_.geometry().ZoneOf(move.from), move.length);
+    before.emplace_back(data_path_.geometry().ZoneOf(move.from), move.length);
   }
-  copies.Split(SpaceBehind(context_.geometry(), accepted.moves)).ToMetadata();
-  SpaceClaim old = SpaceClaim::FromMetadata(*context_.pool, before);
-  if (const auto file = context_.FindOpen(id)) file->Relocate(accepted.placed, std::move(old));
+  copies.Split(SpaceBehind(data_path_.geometry(), accepted.moves)).ToMetadata();
+  SpaceClaim old = SpaceClaim::FromMetadata(*data_path_.pool, before);
+  if (const auto file = catalog_.FindOpen(id)) file->Relocate(accepted.placed, std::move(old));
 }
 
 void CollectedFiles::GiveUp(std::span<const GcMove> moves) {
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   TakeCopies(moves).Release();
 }
 

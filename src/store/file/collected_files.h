@@ -10,15 +10,16 @@
 #include <span>
 #include <vector>
 
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/gc/gc_store.h"
 
 namespace isozone {
 
 class CollectedFiles final : public GcFiles {
  public:
-  // `context` must outlive this.
-  explicit CollectedFiles(MountContext& context) : context_(context) {}
+  // Both must outlive this.
+  CollectedFiles(DataPath& data_path, Catalog& catalog) : data_path_(data_path), catalog_(catalog) {}
 
   void CountBlocks(std::span<GcCandidate> zones) const override;
   std::vector<GcRun> RunsIn(ZoneId zone) override;
@@ -34,16 +35,17 @@ class CollectedFiles final : public GcFiles {
     std::vector<ExtentMove> moves;
     std::vector<OpenFile::Relocation> placed;  // the same moves, as ranges of the file
   };
-  Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // Returns the heats of zones that survivors have come to, as far as the metadata does not have them yet.
-  ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // Takes the claim on the copies of `moves` from the collector.
-  SpaceClaim TakeCopies(std::span<const GcMove> moves) ISOZONE_REQUIRES(context_.namespace_mutex);
+  SpaceClaim TakeCopies(std::span<const GcMove> moves) ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // Lets the open file follow once the metadata has its moves. Of `copies`, the metadata owns those of the file from
   // now on. The places before go with the last read that uses them.
-  void Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) ISOZONE_REQUIRES(context_.namespace_mutex);
+  void Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) ISOZONE_REQUIRES(catalog_.namespace_mutex);
 
-  MountContext& context_;
+  DataPath& data_path_;
+  Catalog& catalog_;
 };
 
 }  // namespace isozone

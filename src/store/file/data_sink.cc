@@ -24,16 +24,17 @@ namespace {
 
 class DataSink final : public WriteSink {
  public:
-  DataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options)
-      : context_(context),
+  DataSink(DataPath& data_path, Catalog& catalog, InodeId id, DataClass data, const SinkOptions& options)
+      : data_path_(data_path),
+        catalog_(catalog),
         depth_(options.depth),
-        lanes_(context, {.use = ZoneUse::kData,
-                         .width = options.width,
-                         .cohort = options.cohort,
-                         .expected_size = options.expected_size,
-                         .unit = options.unit,
-                         .wakes = options.wakes}),
-        pending_(context, id, data) {
+        lanes_(data_path, {.use = ZoneUse::kData,
+                           .width = options.width,
+                           .cohort = options.cohort,
+                           .expected_size = options.expected_size,
+                           .unit = options.unit,
+                           .wakes = options.wakes}),
+        pending_(catalog, id, data) {
     lanes_.SetDataClass(data);
   }
 
@@ -43,7 +44,7 @@ class DataSink final : public WriteSink {
   size_t depth() const override { return depth_; }
 
   Status Take(WriteUnit& unit, bool durable) override {
-    const size_t padded = RoundUp(unit.used, context_.geometry().block_size);
+    const size_t padded = RoundUp(unit.used, data_path_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     size_t parts = 0;
     for (size_t at = 0; at < padded; ++parts) {
@@ -86,19 +87,19 @@ class DataSink final : public WriteSink {
 
   Status MakeKnown() override {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
-    return context_.journal->Keep(sequence);
+    return catalog_.journal->Keep(sequence);
   }
 
   Status MakeDurable() override {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
-    return context_.journal->Sync(sequence);
+    return catalog_.journal->Sync(sequence);
   }
 
   Status Seal() override {
     Drop();
     lanes_.Clear();
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
-    return context_.journal->Keep(sequence);
+    return catalog_.journal->Keep(sequence);
   }
 
   void SetDataClass(DataClass data) override {
@@ -116,7 +117,7 @@ class DataSink final : public WriteSink {
 
   // Starts as much of [at, padded) of `unit` as the next lane has room for, and returns how many bytes that is.
   Result<size_t> StartPart(WriteUnit& unit, size_t at, size_t padded, bool durable) {
-    const uint64_t block = context_.geometry().block_size;
+    const uint64_t block = data_path_.geometry().block_size;
     Part& part = parts_.emplace_back();
     part.file_offset = unit.file_offset + at;
     part.write.durable = durable;
@@ -143,7 +144,7 @@ class DataSink final : public WriteSink {
       return lanes_.WriteExtents(write.blocks, write.live, part.file_offset, write.durable, written, finished_);
     }
     finished_.Merge(std::move(write.space));
-    AppendExtent(written, {part.file_offset, write.at, write.live}, context_.geometry().zone_size);
+    AppendExtent(written, {part.file_offset, write.at, write.live}, data_path_.geometry().zone_size);
     return Status::Ok();
   }
 
@@ -152,7 +153,8 @@ class DataSink final : public WriteSink {
     return pending_.Publish();
   }
 
-  MountContext& context_;
+  DataPath& data_path_;
+  Catalog& catalog_;
   const size_t depth_;
   std::deque<Part> parts_;    // started and not finished, in file order; addresses stay
   std::deque<size_t> units_;  // the number of parts of each unit
@@ -163,8 +165,9 @@ class DataSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeDataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options) {
-  return std::make_unique<DataSink>(context, id, data, options);
+std::unique_ptr<WriteSink> MakeDataSink(DataPath& data_path, Catalog& catalog, InodeId id, DataClass data,
+                                        const SinkOptions& options) {
+  return std::make_unique<DataSink>(data_path, catalog, id, data, options);
 }
 
 }  // namespace isozone

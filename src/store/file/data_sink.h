@@ -5,13 +5,15 @@
 
 #include <memory>
 
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/file/write_sink.h"
 
 namespace isozone {
 
-// Makes the sink of a file, to which it adds. The file must have what the metadata state says. `context` must outlive
-// the sink.
-std::unique_ptr<WriteSink> MakeDataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options);
+// Makes the sink of a file, to which it adds. The file must have what the metadata state says. The first two arguments
+// outlive the sink.
+std::unique_ptr<WriteSink> MakeDataSink(DataPath& data_path, Catalog& catalog, InodeId id, DataClass data,
+                                        const SinkOptions& options);
 
 }  // namespace isozone

@@ -45,7 +45,7 @@ struct Piece {
 // read, so that such a read allocates nothing else.
 class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
  public:
-  ReadInFlight(MountContext& context, FileRead& read) : context_(context), read_(read) {}
+  ReadInFlight(DataPath& data_path, FileRead& read) : data_path_(data_path), read_(read) {}
 
   // Looks up where the bytes are, anew at every call, and copies those that are in memory. Returns how many bytes there
   // are.
@@ -73,7 +73,7 @@ class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
   void Start() {
     pending_.store(count_ + 1, std::memory_order_relaxed);
     (others_.empty() ? first_ : others_.back()).io.device.may_block = read_.may_block;
-    VisitPieces([this](Piece& piece) { context_.engine.Submit(piece.io); });
+    VisitPieces([this](Piece& piece) { data_path_.engine.Submit(piece.io); });
     OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
   }
 
@@ -87,7 +87,7 @@ class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
 
   // Cuts an extent into device requests of at most the transfer limit.
   void Add(FileExtent extent) {
-    const DeviceGeometry& geometry = context_.geometry();
+    const DeviceGeometry& geometry = data_path_.geometry();
     const uint64_t block = geometry.block_size;
     const uint64_t limit = geometry.max_transfer == 0 ? UINT64_MAX : geometry.max_transfer;
     while (extent.length > 0) {
@@ -104,7 +104,7 @@ class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
   void AddPiece(uint64_t begin, uint64_t skip, uint64_t device_length, std::byte* target, uint64_t length) {
     Piece& piece = count_++ == 0 ? first_ : others_.emplace_back();
     const bool direct = skip == 0 && device_length == length &&
-                        IsAligned(reinterpret_cast<uintptr_t>(target), context_.geometry().buffer_alignment);
+                        IsAligned(reinterpret_cast<uintptr_t>(target), data_path_.geometry().buffer_alignment);
     if (!direct) piece.bounce = AlignedBuffer(device_length);
     piece.target = target;
     piece.skip = skip;
@@ -126,7 +126,7 @@ class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
     FileRead& read = read_;
     bool bounced = false;
     VisitPieces([&](const Piece& piece) {
-      if (read.status.ok()) read.status = ToStatus(context_.geometry(), piece.io.device);
+      if (read.status.ok()) read.status = ToStatus(data_path_.geometry(), piece.io.device);
       bounced |= piece.bounce.size() > 0;
     });
     if (!read.status.ok()) read.bytes_read = 0;
@@ -138,7 +138,7 @@ class PiecewiseReader::ReadInFlight final : public FileRead::Bounced {
     read.done(read);
   }
 
-  MountContext& context_;
+  DataPath& data_path_;
   FileRead& read_;
   std::shared_ptr<const ReadPin> pin_;
   bool owns_itself_ = false;
@@ -155,7 +155,7 @@ void PiecewiseReader::Submit(FileRead& read) {
     read.status = bytes.status();
     read.bytes_read = bytes.ok() ? *bytes : 0;
   } else {
-    auto flight = std::make_unique<ReadInFlight>(*context_, read);
+    auto flight = std::make_unique<ReadInFlight>(*data_path_, read);
     if (Prepare(*flight, read)) return ReadInFlight::StartAlone(std::move(flight));
   }
   read.done(read);  // the flight has released its pin: the caller may release the file
@@ -179,13 +179,13 @@ bool PiecewiseReader::Prepare(ReadInFlight& flight, FileRead& read) const {
 
 PiecewiseReader::~PiecewiseReader() {
   ahead_.Stop();  // its reads are of file_
-  context_->Release(std::move(file_));
+  catalog_->Release(std::move(file_));
 }
 
 uint64_t PiecewiseReader::Window() const {
-  const MountOptions& options = context_->options;
+  const MountOptions& options = data_path_->options;
   return RoundUp(ReadWindowOf(file_->CountZones(options.stripe_width), options.stripe_unit),
-                 context_->geometry().block_size);
+                 data_path_->geometry().block_size);
 }
 
 Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
@@ -207,7 +207,7 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
     read.buffer = buffer;
     read.io_class = io_class;
     read.may_block = true;
-    ReadInFlight flight(*context_, read);
+    ReadInFlight flight(*data_path_, read);
     Latch latch;
     const bool on_device = Prepare(flight, read);
     if (on_device) {

@@ -6,7 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/file/read_ahead.h"
 #include "store/file_system.h"
 
@@ -21,13 +22,15 @@ class PiecewiseReader final : public FileReader {
     std::function<Status()> after_read;  // the bytes may no longer be the file's, which was removed, or moved elsewhere
   };
 
-  PiecewiseReader(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, Hooks hooks)
-      : context_(std::move(context)),
+  PiecewiseReader(std::shared_ptr<DataPath> data_path, std::shared_ptr<Catalog> catalog, std::shared_ptr<OpenFile> file,
+                  Hooks hooks)
+      : data_path_(std::move(data_path)),
+        catalog_(std::move(catalog)),
         file_(std::move(file)),
         hooks_(std::move(hooks)),
-        reads_ahead_(context_->parallel && context_->options.read_ahead_memory > 0 && !hooks_.after_read),
+        reads_ahead_(data_path_->parallel && data_path_->options.read_ahead_memory > 0 && !hooks_.after_read),
         ahead_(
-            *context_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
+            *data_path_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
   ~PiecewiseReader() override;
 
   Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) override;
@@ -44,7 +47,9 @@ class PiecewiseReader final : public FileReader {
   // Returns the bytes of one stripe of the file.
   uint64_t Window() const;
 
-  const std::shared_ptr<MountContext> context_;
+  // The mount lives as long as either of these.
+  const std::shared_ptr<DataPath> data_path_;
+  const std::shared_ptr<Catalog> catalog_;
   std::shared_ptr<OpenFile> file_;
   const Hooks hooks_;
   const bool reads_ahead_;

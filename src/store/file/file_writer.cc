@@ -16,9 +16,11 @@ constexpr size_t kSumStep = 4 * kKiB;  // small enough for the first cache
 
 }  // namespace
 
-BufferedWriter::BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file,
-                               std::unique_ptr<WriteSink> sink, DataClass data, const Options& options)
-    : context_(std::move(context)),
+BufferedWriter::BufferedWriter(std::shared_ptr<DataPath> data_path, std::shared_ptr<Catalog> catalog,
+                               std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink, DataClass data,
+                               const Options& options)
+    : data_path_(std::move(data_path)),
+      catalog_(std::move(catalog)),
       file_(std::move(file)),
       header_size_(sink->header_size()),
       options_(options),
@@ -27,7 +29,7 @@ BufferedWriter::BufferedWriter(std::shared_ptr<MountContext> context, std::share
       sink_(std::move(sink)) {
   const OpenWriters::Order order{options.directory.value_or(InodeId()), data.lifetime};
   const bool is_log = options.directory.has_value();
-  if (is_log || options.kept) place_ = context_->writers.Add(*this, file_->id(), is_log ? &order : nullptr);
+  if (is_log || options.kept) place_ = data_path_->writers.Add(*this, file_->id(), is_log ? &order : nullptr);
 }
 
 BufferedWriter::~BufferedWriter() {
@@ -43,7 +45,7 @@ BufferedWriter::~BufferedWriter() {
       Log().error("closing inode {} failed: {}", file_->id().value(), status.ToString());
     }
   }
-  context_->Release(std::move(file_));
+  catalog_->Release(std::move(file_));
 }
 
 Status BufferedWriter::CheckUsable() const {
@@ -57,23 +59,23 @@ Status BufferedWriter::CheckUsable() const {
 
 Status BufferedWriter::TakeKeptMemory() {
   // What the unit gets is kept only if the file itself is.
-  const Status names = context_->journal->Keep(context_->last_name_change);
+  const Status names = catalog_->journal->Keep(catalog_->last_name_change);
   if (!names.ok()) return WithSink([&] { return names; });
   const uint64_t inode = file_->id().value();
   const uint64_t offset = file_->size();
   const size_t most = unit_size_;
-  if (!place_) place_ = context_->writers.Add(*this, file_->id(), nullptr);
-  auto memory = context_->kept->TryTake(inode, offset, header_size_, most);
+  if (!place_) place_ = data_path_->writers.Add(*this, file_->id(), nullptr);
+  auto memory = data_path_->kept->TryTake(inode, offset, header_size_, most);
   if (!memory && !options_.kept) return Status::Ok();
   if (!memory) {
     // The thread that writes out what is here needs the lock for that.
     const MutexUnlock unlock(mu_);
-    memory = context_->kept->Take(inode, offset, header_size_, most);
+    memory = data_path_->kept->Take(inode, offset, header_size_, most);
   }
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   filling_.kept = *std::move(memory);
   filling_.memory = filling_.kept.span();
-  filling_.checksum = KeptSeed(context_->frame_seed, inode, offset);
+  filling_.checksum = KeptSeed(data_path_->frame_seed, inode, offset);
   return Status::Ok();
 }
 
@@ -81,7 +83,7 @@ Status BufferedWriter::BeginUnit(size_t bytes) {
   const uint64_t offset = file_->size();
   if (IsKept(bytes)) ISOZONE_RETURN_IF_ERROR(TakeKeptMemory());
   if (filling_.memory.empty()) {
-    filling_.own = context_->buffers.Take(unit_size_);
+    filling_.own = data_path_->buffers.Take(unit_size_);
     filling_.memory = filling_.own.span();
     filling_.checksum = sink_->ChecksumSeed(offset);
   }
@@ -122,11 +124,11 @@ void BufferedWriter::GiveUpKept() {
 }
 
 Status BufferedWriter::Append(std::span<const std::byte> data) {
-  if (is_user_log_.load(std::memory_order_relaxed)) context_->pool->PaceLog(data.size());
-  if (IsKept(data.size())) context_->kept->Pace(data.size());
+  if (is_user_log_.load(std::memory_order_relaxed)) data_path_->pool->PaceLog(data.size());
+  if (IsKept(data.size())) data_path_->kept->Pace(data.size());
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
+  data_path_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   const size_t bytes = data.size();
   while (!data.empty()) {
     if (filling_.memory.empty()) ISOZONE_RETURN_IF_ERROR(BeginUnit(bytes));
@@ -136,7 +138,7 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
     if (filling_.used < filling_.memory.size()) continue;
     if (filling_.kept.has_memory()) {
       EndUnit();
-      context_->writers.Wake();
+      data_path_->writers.Wake();
     } else {
       ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
     }
@@ -190,8 +192,8 @@ Status BufferedWriter::WriteOutLocked(Wait wait) {
   const size_t units = units_.size() - given_;
   const Status status = WithSink([&] { return GiveAll(units, wait); });
   // The thread of the mount passes by a sink that is used: it looks again.
-  if (place_ && (!units_.empty() || (context_->kept != nullptr && context_->kept->is_awaited()))) {
-    context_->writers.Wake();
+  if (place_ && (!units_.empty() || (data_path_->kept != nullptr && data_path_->kept->is_awaited()))) {
+    data_path_->writers.Wake();
   }
   if (status.ok() && wait == Wait::kForDurability) durable_size_.store(end, std::memory_order_release);
   return status;
@@ -219,7 +221,7 @@ Status BufferedWriter::GiveSome(bool start) {
 }
 
 Status BufferedWriter::GiveNext(bool durable) {
-  if (options_.directory) ISOZONE_RETURN_IF_ERROR(context_->writers.SaveEarlier(place_));
+  if (options_.directory) ISOZONE_RETURN_IF_ERROR(data_path_->writers.SaveEarlier(place_));
   WriteUnit* unit = nullptr;
   {
     const MutexLock lock(mu_);
@@ -257,7 +259,7 @@ Status BufferedWriter::MakeKnown() {
   if (finished_.empty()) return Status::Ok();
   const bool was_kept = std::ranges::any_of(finished_, [](const WriteUnit& unit) { return unit.kept.has_memory(); });
   if (was_kept) ISOZONE_RETURN_IF_ERROR(sink_->MakeKnown());
-  for (WriteUnit& unit : finished_) context_->buffers.Give(std::move(unit.own));
+  for (WriteUnit& unit : finished_) data_path_->buffers.Give(std::move(unit.own));
   finished_.clear();
   return Status::Ok();
 }
@@ -265,7 +267,7 @@ Status BufferedWriter::MakeKnown() {
 Status BufferedWriter::Latched(Status status) {
   if (status.ok()) return status;
   if (failure_.ok()) failure_ = status;
-  if (context_->kept != nullptr) GiveUpKept();
+  if (data_path_->kept != nullptr) GiveUpKept();
   return status;
 }
 
@@ -301,13 +303,13 @@ void BufferedWriter::Advance(bool all) {
 Status BufferedWriter::Flush() {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  const bool through = context_->writes_through && options_.directory;
+  const bool through = data_path_->writes_through && options_.directory;
   return through ? WriteOutLocked(Wait::kForDevice) : Status::Ok();
 }
 
 Status BufferedWriter::Sync() {
   const MutexLock lock(mu_);
-  context_->syncs.fetch_add(1, std::memory_order_relaxed);
+  data_path_->syncs.fetch_add(1, std::memory_order_relaxed);
   return WriteOutLocked(Wait::kForDurability);
 }
 
@@ -323,7 +325,7 @@ Status BufferedWriter::Truncate(uint64_t size) {
   ISOZONE_RETURN_IF_ERROR(WithSink([this] { return sink_->Seal(); }));
   file_->SetMemory({}, {});  // the next Append begins a unit at the new end
   durable_size_.store(0, std::memory_order_release);
-  return TruncateFile(*context_, *file_, size);
+  return TruncateFile(*catalog_, *file_, size);
 }
 
 Status BufferedWriter::Extend(uint64_t size) {
@@ -340,7 +342,7 @@ Status BufferedWriter::Close() {
     const MutexLock lock(mu_);
     if (closed_) return Status::InvalidArgument("the file is closed");
     // Once it is closed, nobody makes it durable before a log goes on that comes after it.
-    const bool is_awaited = options_.directory && !is_durable() && context_->writers.HasLater(place_);
+    const bool is_awaited = options_.directory && !is_durable() && data_path_->writers.HasLater(place_);
     status = WriteOutLocked(is_awaited ? Wait::kForDurability : Wait::kForDevice);
     const Status sealed = WithSink([this] { return sink_->Seal(); });
     if (status.ok()) status = sealed;
@@ -352,15 +354,15 @@ Status BufferedWriter::Close() {
     given_ = 0;
     filling_ = WriteUnit();
   }
-  context_->writers.Remove(place_);
-  const MutexLock lock(context_->namespace_mutex);
+  data_path_->writers.Remove(place_);
+  const MutexLock lock(catalog_->namespace_mutex);
   DropUnknown();
   file_->has_writer = false;
   return status;
 }
 
 void BufferedWriter::DropUnknown() {
-  const Inode* inode = context_->state.Find(file_->id());
+  const Inode* inode = catalog_->state.Find(file_->id());
   const bool unknown = inode != nullptr && inode->kind != FileKind::kLog && file_->size() > inode->size;
   if (!unknown) return;
   ExtentList known = file_->Extents();

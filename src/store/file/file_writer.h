@@ -8,7 +8,7 @@
 // Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
 //
 // A unit in kept memory (store/kept) publishes each append, which so outlives the process. When it is full, it is left
-// to the thread of MountContext::writers, so an Append waits only if that memory is short. A unit in other memory is
+// to the thread of DataPath::writers, so an Append waits only if that memory is short. A unit in other memory is
 // given to the sink when it is full, and the Append waits if the sink has as many as it takes. Units of logs and small
 // files lie in kept memory, if the mount has any. So do those of other files that are appended to in small pieces, as
 // long as there is room: the records of a program, but not a table that RocksDB writes. If the mount has none, a Flush
@@ -29,7 +29,8 @@
 
 #include "base/aligned_buffer.h"
 #include "base/mutex.h"
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/file/open_writers.h"
 #include "store/file/write_sink.h"
 #include "store/file_system.h"
@@ -44,8 +45,8 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
     std::optional<InodeId> directory{};  // of a log: its directory; of others none
   };
   // The caller must have set has_writer of `file`, under the namespace lock. `data` is the class of the sink.
-  BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
-                 DataClass data, const Options& options);
+  BufferedWriter(std::shared_ptr<DataPath> data_path, std::shared_ptr<Catalog> catalog, std::shared_ptr<OpenFile> file,
+                 std::unique_ptr<WriteSink> sink, DataClass data, const Options& options);
   ~BufferedWriter() override;
 
   Status Append(std::span<const std::byte> data) override;
@@ -81,7 +82,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   Status Extend(uint64_t size);
   // Cuts off what is on the device, but could not be told to the metadata: it would not be there after a mount. (The
   // end of a log is found in its frames.)
-  void DropUnknown() ISOZONE_REQUIRES(context_->namespace_mutex);
+  void DropUnknown() ISOZONE_REQUIRES(catalog_->namespace_mutex);
   // Returns `status`. If it is an error, every later call returns it.
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
@@ -93,7 +94,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   Status TakeKeptMemory() ISOZONE_REQUIRES(mu_);
   // Returns whether an append of `bytes` begins a unit in kept memory.
   bool IsKept(size_t bytes) const {
-    return options_.kept || (bytes <= kSmallAppend && context_->kept != nullptr && !options_.directory);
+    return options_.kept || (bytes <= kSmallAppend && data_path_->kept != nullptr && !options_.directory);
   }
   // Appends `data`, which must fit, to the unit.
   void Fill(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
@@ -115,7 +116,9 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   // Makes what was finished known to the metadata, so that a kill does not take it any more. Gives up its memory.
   Status MakeKnown() ISOZONE_EXCLUDES(mu_);
 
-  const std::shared_ptr<MountContext> context_;
+  // The mount lives as long as either of these.
+  const std::shared_ptr<DataPath> data_path_;
+  const std::shared_ptr<Catalog> catalog_;
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
   const Options options_;

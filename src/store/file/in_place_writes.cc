@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
+#include "store/file/file_space.h"
 
 namespace isozone {
 namespace {
@@ -17,13 +18,17 @@ uint64_t EndInFile(const FileExtent& extent) { return extent.file_offset + exten
 
 Status InPlaceZones::Write(std::span<const std::byte> data, uint64_t file_offset, DataClass data_class,
                            IoClass io_class, std::vector<FileExtent>& written, SpaceClaim& space) {
-  AlignedBuffer buffer(RoundUp(data.size(), context_.geometry().block_size));
+  AlignedBuffer buffer(RoundUp(data.size(), data_path_.geometry().block_size));
   std::memcpy(buffer.data(), data.data(), data.size());
   std::memset(buffer.data() + data.size(), 0, buffer.size() - data.size());
   const MutexLock lock(mu_);
   stream_.set_data_class(data_class);
   stream_.set_io_class(io_class);
-  return stream_.WriteExtents(buffer.span(), data.size(), file_offset, false, written, space);
+  ISOZONE_RETURN_IF_ERROR(stream_.WriteExtents(buffer.span(), data.size(), file_offset, false, written, space));
+  data_path_.in_place_writes.fetch_add(1, std::memory_order_relaxed);
+  data_path_.in_place_bytes.fetch_add(data.size(), std::memory_order_relaxed);
+  data_path_.user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
+  return Status::Ok();
 }
 
 Status InPlaceZones::MakeDurable() {
@@ -38,7 +43,7 @@ void InPlaceZones::Release() {
 
 InPlaceWrites::~InPlaceWrites() {
   Abandon();
-  const MutexLock names(context_.namespace_mutex);
+  const MutexLock names(catalog_.namespace_mutex);
   Unregister();
 }
 
@@ -53,11 +58,11 @@ bool InPlaceWrites::is_large() const {
 }
 
 void InPlaceWrites::Abandon() {
-  const MutexLock names(context_.namespace_mutex);
+  const MutexLock names(catalog_.namespace_mutex);
   const MutexLock lock(mu_);
-  const Inode* inode = context_.state.Find(id_);
+  const Inode* inode = catalog_.state.Find(id_);
   if (inode != nullptr && !pending_.empty()) file_.Reset(inode->extents, file_.damage());
-  context_.LeaveToHandles(id_, std::move(space_));
+  catalog_.LeaveToHandles(id_, std::move(space_));
   pending_.clear();
   bytes_ = 0;
 }
@@ -80,9 +85,6 @@ Status InPlaceWrites::Write(uint64_t offset, std::span<const std::byte> data, Da
   for (const FileExtent& extent : written) Insert(extent, added_);
   file_.Move(written, std::move(old));
   file_.NoteOverwritten();
-  context_.in_place_writes.fetch_add(1, std::memory_order_relaxed);
-  context_.in_place_bytes.fetch_add(data.size(), std::memory_order_relaxed);
-  context_.user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   return Status::Ok();
 }
 
@@ -103,7 +105,7 @@ std::vector<ZoneBytes> InPlaceWrites::Supersede(uint64_t offset, uint64_t length
       Insert({behind, old.PlaceOf(behind - old.file_offset), EndInFile(old) - behind}, number);
     }
   }
-  return SpaceOf(context_.geometry(), superseded);
+  return SpaceOf(catalog_.geometry, superseded);
 }
 
 void InPlaceWrites::Insert(const FileExtent& extent, uint64_t number) {
@@ -112,7 +114,7 @@ void InPlaceWrites::Insert(const FileExtent& extent, uint64_t number) {
 }
 
 std::vector<MetadataOp> InPlaceWrites::Operations(const std::vector<FileExtent>& ranges) const {
-  const uint64_t now_s = context_.clock.NowWallS();
+  const uint64_t now_s = catalog_.clock.NowWallS();
   std::vector<MetadataOp> ops;
   std::vector<FileExtent> run;
   const auto end_run = [&] {
@@ -120,7 +122,7 @@ std::vector<MetadataOp> InPlaceWrites::Operations(const std::vector<FileExtent>&
   };
   for (const FileExtent& extent : ranges) {
     if (!run.empty() && EndInFile(run.back()) != extent.file_offset) end_run();
-    AppendExtent(run, extent, context_.geometry().zone_size);
+    AppendExtent(run, extent, catalog_.geometry.zone_size);
   }
   end_run();
   return ops;
@@ -133,11 +135,11 @@ std::vector<ZoneBytes> InPlaceWrites::SpaceBefore(const Inode& inode, const std:
     const std::vector<FileExtent> part = ExtentsFrom(CutExtents(held, EndInFile(extent)), extent.file_offset);
     before.insert(before.end(), part.begin(), part.end());
   }
-  return SpaceOf(context_.geometry(), before);
+  return SpaceOf(catalog_.geometry, before);
 }
 
-Status InPlaceWrites::PublishUpTo(MountContext& context, uint64_t last) {
-  const Inode& inode = *context.state.Find(id_);
+Status InPlaceWrites::PublishUpTo(Catalog& catalog, uint64_t last) {
+  const Inode& inode = *catalog.state.Find(id_);
   std::vector<FileExtent> ranges;
   for (const auto& [offset, range] : pending_) {
     if (range.number <= last) ranges.push_back(range.extent);
@@ -147,9 +149,9 @@ Status InPlaceWrites::PublishUpTo(MountContext& context, uint64_t last) {
     return Status::Corruption(fmt::format("inode {} is shorter than what was written in it", inode.id.value()));
   }
   const std::vector<ZoneBytes> before = SpaceBefore(inode, ranges);
-  ISOZONE_RETURN_IF_ERROR(context.Commit(Operations(ranges)).status());
-  space_.Split(SpaceOf(context.geometry(), ranges)).ToMetadata();
-  file_.Move({}, SpaceClaim::FromMetadata(*context.pool, before));
+  ISOZONE_RETURN_IF_ERROR(catalog.Commit(Operations(ranges)).status());
+  space_.Split(SpaceOf(catalog.geometry, ranges)).ToMetadata();
+  file_.Move({}, SpaceClaim::FromMetadata(*catalog.pool, before));
   std::erase_if(pending_, [last](const auto& entry) { return entry.second.number <= last; });
   for (const FileExtent& extent : ranges) bytes_ -= extent.length;
   return Status::Ok();
@@ -157,23 +159,23 @@ Status InPlaceWrites::PublishUpTo(MountContext& context, uint64_t last) {
 
 Result<uint64_t> InPlaceWrites::Publish() {
   ISOZONE_RETURN_IF_ERROR(zones_.MakeDurable());
-  const MutexLock names(context_.namespace_mutex);
+  const MutexLock names(catalog_.namespace_mutex);
   const MutexLock lock(mu_);
-  if (context_.state.Find(id_) != nullptr) ISOZONE_RETURN_IF_ERROR(PublishUpTo(context_, added_));
-  return context_.journal->last_sequence();
+  if (catalog_.state.Find(id_) != nullptr) ISOZONE_RETURN_IF_ERROR(PublishUpTo(catalog_, added_));
+  return catalog_.journal->last_sequence();
 }
 
 bool InPlaceWrites::LiesIn(ZoneId zone) const {
   return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
-    return context_.geometry().ZoneOf(entry.second.extent.device_offset) == zone;
+    return catalog_.geometry.ZoneOf(entry.second.extent.device_offset) == zone;
   });
 }
 
-Status InPlaceWrites::PublishFlushed(MountContext& context, uint64_t flushed) {
+Status InPlaceWrites::PublishFlushed(Catalog& catalog, uint64_t flushed) {
   if (pending_.empty()) return Status::Ok();
   // It is being cut, and will forget what lies behind.
-  if (EndInFile(pending_.rbegin()->second.extent) > context.state.Find(id_)->size) return Status::Ok();
-  return PublishUpTo(context, flushed);
+  if (EndInFile(pending_.rbegin()->second.extent) > catalog.state.Find(id_)->size) return Status::Ok();
+  return PublishUpTo(catalog, flushed);
 }
 
 }  // namespace isozone

@@ -25,7 +25,8 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/file/unpublished.h"
 #include "store/file/zone_stream.h"
 
@@ -36,11 +37,11 @@ namespace isozone {
 // Thread safety: any thread.
 class InPlaceZones {
  public:
-  // `context` must outlive this.
-  explicit InPlaceZones(MountContext& context) : context_(context), stream_(context, ZoneUse::kData) {}
+  // `data_path` must outlive this.
+  explicit InPlaceZones(DataPath& data_path) : data_path_(data_path), stream_(data_path, ZoneUse::kData) {}
 
   // Writes `data`, which belongs at `file_offset` of a file. Appends its extents to `written`, and adds the claim on
-  // them to `space`, even if it fails half-way.
+  // them to `space`, even if it fails half-way. Counts a write that succeeds.
   Status Write(std::span<const std::byte> data, uint64_t file_offset, DataClass data_class, IoClass io_class,
                std::vector<FileExtent>& written, SpaceClaim& space) ISOZONE_EXCLUDES(mu_);
   // Makes everything durable that was written before.
@@ -49,7 +50,7 @@ class InPlaceZones {
   void Release() ISOZONE_EXCLUDES(mu_);
 
  private:
-  MountContext& context_;
+  DataPath& data_path_;
   Mutex mu_;  // held across the write: a zone takes one at a time
   ZoneStream stream_ ISOZONE_GUARDED_BY(mu_);
 };
@@ -62,8 +63,8 @@ class InPlaceWrites final : public Unpublished {
   static constexpr size_t kPendingRangesMax = 1024;
 
   // All arguments must outlive this.
-  InPlaceWrites(MountContext& context, InPlaceZones& zones, OpenFile& file)
-      : Unpublished(context, file.id()), zones_(zones), file_(file) {}
+  InPlaceWrites(Catalog& catalog, InPlaceZones& zones, OpenFile& file)
+      : Unpublished(catalog, file.id()), zones_(zones), file_(file) {}
   ~InPlaceWrites();
 
   bool empty() const ISOZONE_EXCLUDES(mu_);
@@ -93,11 +94,10 @@ class InPlaceWrites final : public Unpublished {
   std::vector<ZoneBytes> Supersede(uint64_t offset, uint64_t length) ISOZONE_REQUIRES(mu_);
   void Insert(const FileExtent& extent, uint64_t number) ISOZONE_REQUIRES(mu_);
   // Tells the metadata of the ranges of writes up to `last`, which were flushed, and forgets them. The file must have a
-  // name. `context` is context_.
-  Status PublishUpTo(MountContext& context, uint64_t last) ISOZONE_REQUIRES(context.namespace_mutex, mu_);
+  // name. `catalog` is catalog_.
+  Status PublishUpTo(Catalog& catalog, uint64_t last) ISOZONE_REQUIRES(catalog.namespace_mutex, mu_);
   bool LiesIn(ZoneId zone) const override ISOZONE_REQUIRES(mu_);
-  Status PublishFlushed(MountContext& context, uint64_t flushed) override
-      ISOZONE_REQUIRES(context.namespace_mutex, mu_);
+  Status PublishFlushed(Catalog& catalog, uint64_t flushed) override ISOZONE_REQUIRES(catalog.namespace_mutex, mu_);
   // Returns one operation for each run of adjacent ranges.
   std::vector<MetadataOp> Operations(const std::vector<FileExtent>& ranges) const;
   // Returns the space that the metadata has in these ranges now.

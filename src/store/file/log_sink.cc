@@ -35,16 +35,17 @@ namespace {
 
 class LogSink final : public WriteSink {
  public:
-  LogSink(MountContext& context, const OpenFile& file, Lifetime lifetime, const SinkOptions& options)
-      : context_(context),
+  LogSink(DataPath& data_path, Catalog& catalog, const OpenFile& file, Lifetime lifetime, const SinkOptions& options)
+      : data_path_(data_path),
+        catalog_(catalog),
         file_(file),
         id_(file.id()),
         options_(options),
-        lanes_(context, {.use = ZoneUse::kLog,
-                         .width = options.width,
-                         .pace = LogPace(context.geometry().optimal_write, context.groups->zone_bandwidth()),
-                         .keep_retired = true,
-                         .wakes = options.wakes}) {
+        lanes_(data_path, {.use = ZoneUse::kLog,
+                           .width = options.width,
+                           .pace = LogPace(data_path.geometry().optimal_write, data_path.groups->zone_bandwidth()),
+                           .keep_retired = true,
+                           .wakes = options.wakes}) {
     lanes_.SetDataClass(lifetime);
   }
 
@@ -52,7 +53,7 @@ class LogSink final : public WriteSink {
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
   std::optional<uint32_t> ChecksumSeed(uint64_t file_offset) const override {
-    return LogPayloadSeed(context_.frame_seed, id_, file_offset);
+    return LogPayloadSeed(data_path_.frame_seed, id_, file_offset);
   }
   size_t depth() const override { return options_.depth; }
 
@@ -60,12 +61,12 @@ class LogSink final : public WriteSink {
   size_t UnitSize(size_t most) const override {
     const bool goes_on = waiting_ > 0;
     const bool may_begin = last_was_full_ && io_class_ == IoClass::kWal;
-    const bool burst = goes_on || (may_begin && context_.engine.users_read());
-    return LogBurst::FrameLength(most, context_.engine.slice(), options_.width, burst);
+    const bool burst = goes_on || (may_begin && data_path_.engine.users_read());
+    return LogBurst::FrameLength(most, data_path_.engine.slice(), options_.width, burst);
   }
 
   Status Take(WriteUnit& unit, bool durable) override {
-    const size_t padded = RoundUp(unit.used, context_.geometry().block_size);
+    const size_t padded = RoundUp(unit.used, data_path_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     unit.SumUp();
     Frame& frame = frames_.emplace_back();
@@ -124,8 +125,8 @@ class LogSink final : public WriteSink {
     // removed, its removal is. Every synced write comes along here, so it takes no lock that calls hold which change
     // names.
     const bool began = std::ranges::any_of(regions_, [](const auto& region) { return region->began; });
-    if (!began || file_.removed()) sequence_ = context_.journal->last_sequence();
-    return context_.journal->Sync(sequence_);
+    if (!began || file_.removed()) sequence_ = catalog_.journal->last_sequence();
+    return catalog_.journal->Sync(sequence_);
   }
 
   Status Seal() override {
@@ -183,8 +184,8 @@ class LogSink final : public WriteSink {
 
   // Returns false if the lane has lost its zone.
   bool StartIn(Region& region, Frame& frame) {
-    const uint64_t at = context_.geometry().OffsetInZone(region.lane->next());
-    SealLogFrame(frame.write.blocks.first(sizeof(LogFrameHeader) + frame.payload), context_.frame_seed, id_,
+    const uint64_t at = data_path_.geometry().OffsetInZone(region.lane->next());
+    SealLogFrame(frame.write.blocks.first(sizeof(LogFrameHeader) + frame.payload), data_path_.frame_seed, id_,
                  frame.file_offset, region.begin.value_or(at), frame.checksum);
     if (!lanes_.Start(*region.lane, frame.write)) return false;
     if (!region.begin) region.begin = at;
@@ -201,7 +202,7 @@ class LogSink final : public WriteSink {
       ISOZONE_RETURN_IF_ERROR(WriteAgain(frame));
     }
     Region& region = *frame.region;
-    region.end = context_.geometry().OffsetInZone(frame.write.at) + frame.write.blocks.size();
+    region.end = data_path_.geometry().OffsetInZone(frame.write.at) + frame.write.blocks.size();
     region.payload += frame.payload;
     region.space.Merge(std::move(frame.write.space));
     --region.unfinished;
@@ -243,20 +244,20 @@ class LogSink final : public WriteSink {
   }
 
   Status Begin(Region& region, const Frame& frame) {
-    region.record = {context_.geometry().ZoneOf(frame.write.at), context_.geometry().OffsetInZone(frame.write.at)};
+    region.record = {data_path_.geometry().ZoneOf(frame.write.at), data_path_.geometry().OffsetInZone(frame.write.at)};
     region.began = true;
     {
-      const MutexLock lock(context_.namespace_mutex);
-      const Inode* inode = context_.state.Find(id_);
+      const MutexLock lock(catalog_.namespace_mutex);
+      const Inode* inode = catalog_.state.Find(id_);
       if (inode == nullptr) return Status::Ok();
       region.index = inode->regions.size();
-      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.TimeOf(*inode)};
-      ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
+      const MetadataOp op = SetLogRegion{id_, region.index, region.record, catalog_.TimeOf(*inode)};
+      ISOZONE_ASSIGN_OR_RETURN(sequence_, catalog_.Commit({&op, 1}));
     }
     // The memory of the frame is given up next. From here on a kill leaves no other trace of it than this.
-    if (context_.writes_through) return context_.journal->Sync(sequence_);
-    context_.journal->SyncSoon(sequence_);
-    return context_.journal->Keep(sequence_);
+    if (data_path_.writes_through) return catalog_.journal->Sync(sequence_);
+    catalog_.journal->SyncSoon(sequence_);
+    return catalog_.journal->Keep(sequence_);
   }
 
   // Gives the lane of the region back. If the journal knows where the region begins, it learns where it ends.
@@ -268,14 +269,14 @@ class LogSink final : public WriteSink {
     if (!region.began) return Status::Ok();
     // The record says that the whole region is there, and with it the whole file before the end of the region.
     if (region.is_volatile) ISOZONE_RETURN_IF_ERROR(lanes_.MakeDurable());
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     region.record.end = region.end;
     region.record.payload = region.payload;
-    if (const Inode* inode = context_.state.Find(id_); inode == nullptr) {
-      context_.LeaveToHandles(id_, std::move(region.space));
+    if (const Inode* inode = catalog_.state.Find(id_); inode == nullptr) {
+      catalog_.LeaveToHandles(id_, std::move(region.space));
     } else {
-      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.TimeOf(*inode)};
-      ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
+      const MetadataOp op = SetLogRegion{id_, region.index, region.record, catalog_.TimeOf(*inode)};
+      ISOZONE_ASSIGN_OR_RETURN(sequence_, catalog_.Commit({&op, 1}));
       region.space.ToMetadata();
     }
     region.began = false;
@@ -285,15 +286,16 @@ class LogSink final : public WriteSink {
   // The region has no end, though nobody writes it any more. What it holds stays live until it gets an end or the log
   // is removed.
   void LeaveOpen(Region& region) {
-    const MutexLock lock(context_.namespace_mutex);
-    if (context_.state.Find(id_) == nullptr) {
-      context_.LeaveToHandles(id_, std::move(region.space));
+    const MutexLock lock(catalog_.namespace_mutex);
+    if (catalog_.state.Find(id_) == nullptr) {
+      catalog_.LeaveToHandles(id_, std::move(region.space));
     } else {
-      context_.unread_logs[id_].Merge(std::move(region.space));
+      catalog_.unread_logs[id_].Merge(std::move(region.space));
     }
   }
 
-  MountContext& context_;
+  DataPath& data_path_;
+  Catalog& catalog_;
   const OpenFile& file_;
   const InodeId id_;
   const SinkOptions options_;
@@ -308,9 +310,9 @@ class LogSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeLogSink(MountContext& context, const OpenFile& file, Lifetime lifetime,
+std::unique_ptr<WriteSink> MakeLogSink(DataPath& data_path, Catalog& catalog, const OpenFile& file, Lifetime lifetime,
                                        const SinkOptions& options) {
-  return std::make_unique<LogSink>(context, file, lifetime, options);
+  return std::make_unique<LogSink>(data_path, catalog, file, lifetime, options);
 }
 
 }  // namespace isozone

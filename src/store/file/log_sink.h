@@ -3,15 +3,16 @@
 
 #include <memory>
 
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/file/open_file.h"
 #include "store/file/write_sink.h"
 
 namespace isozone {
 
-// Makes the sink of a log, to which it adds. The log must have what the metadata state says. `context` and `file` must
+// Makes the sink of a log, to which it adds. The log must have what the metadata state says. The first three arguments
 // outlive the sink.
-std::unique_ptr<WriteSink> MakeLogSink(MountContext& context, const OpenFile& file, Lifetime lifetime,
+std::unique_ptr<WriteSink> MakeLogSink(DataPath& data_path, Catalog& catalog, const OpenFile& file, Lifetime lifetime,
                                        const SinkOptions& options);
 
 }  // namespace isozone

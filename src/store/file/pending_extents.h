@@ -13,8 +13,8 @@ namespace isozone {
 
 class PendingExtents final : public Unpublished {
  public:
-  // Registers with the collector. `context` must outlive this.
-  PendingExtents(MountContext& context, InodeId id, DataClass data);
+  // Registers with the collector. `catalog` must outlive this.
+  PendingExtents(Catalog& catalog, InodeId id, DataClass data);
   // Leaves space that the journal never learnt of to the handles of the file.
   ~PendingExtents();
 
@@ -28,8 +28,7 @@ class PendingExtents final : public Unpublished {
 
  private:
   bool LiesIn(ZoneId zone) const override ISOZONE_REQUIRES(mu_);
-  Status PublishFlushed(MountContext& context, uint64_t flushed) override
-      ISOZONE_REQUIRES(context.namespace_mutex, mu_);
+  Status PublishFlushed(Catalog& catalog, uint64_t flushed) override ISOZONE_REQUIRES(catalog.namespace_mutex, mu_);
 
   DataClass data_ ISOZONE_GUARDED_BY(mu_);
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);  // in file order

@@ -12,9 +12,9 @@ namespace isozone {
 // Thread safety: any thread may call any method.
 class ReadAhead::Window {
  public:
-  // `memory` was taken from MountContext::read_ahead already.
-  Window(MountContext& context, AlignedBuffer memory, uint64_t offset, size_t length, IoClass io_class)
-      : context_(context), memory_(std::move(memory)) {
+  // `memory` was taken from DataPath::read_ahead already.
+  Window(DataPath& data_path, AlignedBuffer memory, uint64_t offset, size_t length, IoClass io_class)
+      : data_path_(data_path), memory_(std::move(memory)) {
     read_.offset = offset;
     read_.buffer = memory_.span().first(length);
     read_.io_class = io_class;
@@ -23,8 +23,8 @@ class ReadAhead::Window {
   // Waits until it is read.
   ~Window() {
     latch_.Wait();
-    context_.read_ahead.Give(memory_.size());
-    context_.buffers.Give(std::move(memory_));
+    data_path_.read_ahead.Give(memory_.size());
+    data_path_.buffers.Give(std::move(memory_));
   }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -57,7 +57,7 @@ class ReadAhead::Window {
     is_read_.store(true, std::memory_order_release);
   }
 
-  MountContext& context_;
+  DataPath& data_path_;
   AlignedBuffer memory_;
   FileRead read_;  // its result may be looked at once is_read_ is set
   std::atomic<bool> is_read_{false};
@@ -66,11 +66,11 @@ class ReadAhead::Window {
   Latch latch_ ISOZONE_GUARDED_BY(mu_);
 };
 
-ReadAhead::ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window)
-    : context_(context), read_(std::move(read)), window_(std::move(window)) {}
+ReadAhead::ReadAhead(DataPath& data_path, std::function<void(FileRead&)> read, std::function<uint64_t()> window)
+    : data_path_(data_path), read_(std::move(read)), window_(std::move(window)) {}
 
 ReadAhead::~ReadAhead() {
-  context_.read_ahead.Remove(*this);
+  data_path_.read_ahead.Remove(*this);
   Stop();
 }
 
@@ -94,8 +94,8 @@ size_t ReadAhead::TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass 
     done += piece;
     if (piece < wanted.size()) break;
   }
-  context_.read_ahead.NoteRead(buffer.size());
-  if (done > 0) context_.read_ahead.NoteUse(*this);
+  data_path_.read_ahead.NoteRead(buffer.size());
+  if (done > 0) data_path_.read_ahead.NoteUse(*this);
   if (done < buffer.size()) NoteMiss(offset + buffer.size(), buffer.size() - done);
   return done;
 }
@@ -117,8 +117,8 @@ std::shared_ptr<ReadAhead::Window> ReadAhead::WindowAt(uint64_t offset, IoClass 
     if (window != nullptr && window == windows_.back()) Add(window->end(), io_class, file.size, work);
   }
   for (const std::shared_ptr<Window>& one : work.to_read) read_(one->read());
-  if (!work.to_read.empty()) context_.read_ahead.Add(*this);
-  if (work.found_no_memory) context_.read_ahead.Reclaim();
+  if (!work.to_read.empty()) data_path_.read_ahead.Add(*this);
+  if (work.found_no_memory) data_path_.read_ahead.Reclaim();
   return window;
 }
 
@@ -139,12 +139,12 @@ void ReadAhead::Add(uint64_t offset, IoClass io_class, uint64_t size, Work& work
     windows_.erase(windows_.begin());
   }
   const uint64_t window = window_();
-  if (!context_.read_ahead.Take(window)) {
+  if (!data_path_.read_ahead.Take(window)) {
     work.found_no_memory = true;
     return;
   }
   const size_t length = std::min(window, size - offset);
-  windows_.push_back(std::make_shared<Window>(context_, context_.buffers.Take(window), offset, length, io_class));
+  windows_.push_back(std::make_shared<Window>(data_path_, data_path_.buffers.Take(window), offset, length, io_class));
   work.to_read.push_back(windows_.back());
 }
 

@@ -37,7 +37,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "store/file/mount_context.h"
+#include "store/file/data_path.h"
 #include "store/file_system.h"
 
 namespace isozone {
@@ -45,7 +45,7 @@ namespace isozone {
 class ReadAhead final : public ReadAheadMemory::Holder {
  public:
   // `read` starts a FileRead of the file, as FileReader::Submit does. `window` returns the bytes of a window.
-  ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window);
+  ReadAhead(DataPath& data_path, std::function<void(FileRead&)> read, std::function<uint64_t()> window);
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
@@ -85,7 +85,7 @@ class ReadAhead final : public ReadAheadMemory::Holder {
   // Notes that the caller reads the last `bytes` before `end` by itself.
   void NoteMiss(uint64_t end, size_t bytes);
 
-  MountContext& context_;
+  DataPath& data_path_;
   const std::function<void(FileRead&)> read_;
   const std::function<uint64_t()> window_;
   Mutex mu_;

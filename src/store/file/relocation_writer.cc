@@ -17,25 +17,26 @@ ByteRange PartOf(const GcBlocks::Piece& piece, uint64_t begin, uint64_t end) {
   return {from, to > from ? to - from : 0};
 }
 
-uint32_t RelocationWidth(const MountContext& context, bool confined) {
-  return context.parallel && !confined ? std::min(context.options.stripe_width, context.groups->count()) : 1;
+uint32_t RelocationWidth(const DataPath& data_path, bool confined) {
+  return data_path.parallel && !confined ? std::min(data_path.options.stripe_width, data_path.groups->count()) : 1;
 }
 
 }  // namespace
 
-RelocationWriter::RelocationWriter(MountContext& context, bool confined)
-    : context_(context),
+RelocationWriter::RelocationWriter(DataPath& data_path, Catalog& catalog, bool confined)
+    : data_path_(data_path),
+      catalog_(catalog),
       confined_(confined),
-      unit_size_(std::max<uint64_t>(RoundDown(context.options.stripe_unit, context.geometry().block_size),
-                                    context.geometry().block_size)),
-      lanes_(context,
-             {.use = ZoneUse::kData, .width = RelocationWidth(context, confined), .gc = true, .confined = confined}) {
+      unit_size_(std::max<uint64_t>(RoundDown(data_path.options.stripe_unit, data_path.geometry().block_size),
+                                    data_path.geometry().block_size)),
+      lanes_(data_path,
+             {.use = ZoneUse::kData, .width = RelocationWidth(data_path, confined), .gc = true, .confined = confined}) {
   lanes_.SetIoClass(IoClass::kGc);
 }
 
 Status RelocationWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
   // Another writer may get a zone as soon as it is let go half full, and the collector might then be left without any.
-  if (data != data_ && (confined_ || context_.pool->collected().Look().empty_zones > 0)) lanes_.Clear();
+  if (data != data_ && (confined_ || data_path_.pool->collected().Look().empty_zones > 0)) lanes_.Clear();
   data_ = data;
   lanes_.SetDataClass(data);
   CutIntoUnits(blocks);
@@ -46,8 +47,8 @@ Status RelocationWriter::Write(std::span<const GcBlocks> blocks, DataClass data,
   }
   const Status rest = Collect(/*wait=*/true, moves);
   units_.clear();
-  const MutexLock lock(context_.namespace_mutex);
-  context_.copies.Merge(std::exchange(written_, {}));
+  const MutexLock lock(catalog_.namespace_mutex);
+  catalog_.copies.Merge(std::exchange(written_, {}));
   return status.ok() ? rest : status;
 }
 
@@ -61,7 +62,7 @@ void RelocationWriter::CutIntoUnits(std::span<const GcBlocks> blocks) {
 }
 
 Status RelocationWriter::StartNext() {
-  const uint64_t block = context_.geometry().block_size;
+  const uint64_t block = data_path_.geometry().block_size;
   ISOZONE_ASSIGN_OR_RETURN(StripeSet::Lane * lane, lanes_.Next(block, LaneWish::kSpread));
   Unit unit = units_.back();
   units_.pop_back();

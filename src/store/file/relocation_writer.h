@@ -10,7 +10,7 @@
 // Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have
 // failed.
 //
-// Space: what was written is claimed by MountContext::copies when Write returns.
+// Space: what was written is claimed by Catalog::copies when Write returns.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -18,7 +18,8 @@
 #include <deque>
 #include <vector>
 
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/file/data_path.h"
 #include "store/file/stripe_set.h"
 #include "store/gc/gc_store.h"
 
@@ -26,7 +27,7 @@ namespace isozone {
 
 class RelocationWriter final : public GcWriter {
  public:
-  RelocationWriter(MountContext& context, bool confined);
+  RelocationWriter(DataPath& data_path, Catalog& catalog, bool confined);
   Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) override;
 
  private:
@@ -50,7 +51,8 @@ class RelocationWriter final : public GcWriter {
   Status Collect(bool wait, std::vector<GcMove>& moves);
   Status TakeOver(Started& started, std::vector<GcMove>& moves);
 
-  MountContext& context_;
+  DataPath& data_path_;
+  Catalog& catalog_;
   const bool confined_;
   const uint64_t unit_size_;
   StripeSet lanes_;

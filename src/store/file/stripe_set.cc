@@ -6,8 +6,8 @@
 
 namespace isozone {
 
-StripeSet::StripeSet(MountContext& context, const Options& options)
-    : context_(context), options_(options), gate_(options.width), rescue_(context, options.use) {
+StripeSet::StripeSet(DataPath& data_path, const Options& options)
+    : data_path_(data_path), options_(options), gate_(options.width), rescue_(data_path, options.use) {
   rescue_.set_cohort(options.cohort, 0);
 }
 
@@ -54,7 +54,7 @@ LaneDecision StripeSet::Choose(LaneWish wish) {
   // How busy the flash is matters only where the last lane is to be kept and has ended a unit. Each look at the clock
   // delays a synced write.
   const bool paced = wish == LaneWish::kKeep && !lanes_.empty() && lanes_[last_]->unit_ended_;
-  const int64_t now_ns = paced ? context_.clock.NowNs() : 0;
+  const int64_t now_ns = paced ? data_path_.clock.NowNs() : 0;
   views_.clear();
   for (const auto& lane : lanes_) {
     LaneView& view = views_.emplace_back();
@@ -94,7 +94,7 @@ StripeSet::Lane* StripeSet::Widen(uint64_t bytes) {
 }
 
 std::unique_ptr<StripeSet::Lane> StripeSet::MakeLane() const {
-  auto lane = std::make_unique<Lane>(context_, options_.use, options_.wakes);
+  auto lane = std::make_unique<Lane>(data_path_, options_.use, options_.wakes);
   lane->stream_.set_data_class(data_);
   lane->stream_.set_io_class(io_class_);
   lane->stream_.set_cohort(options_.cohort, ExpectedOfLane());
@@ -105,12 +105,12 @@ std::unique_ptr<StripeSet::Lane> StripeSet::MakeLane() const {
 uint64_t StripeSet::ExpectedOfLane() const {
   if (options_.expected_size <= started_bytes_) return 0;
   const uint64_t left = options_.expected_size - started_bytes_;
-  if (options_.width == 1) return RoundUp(left, context_.geometry().block_size);
+  if (options_.width == 1) return RoundUp(left, data_path_.geometry().block_size);
   return RoundUp((left + options_.width - 1) / options_.width, options_.unit);
 }
 
 StripeSet::Lane* StripeSet::Add(std::unique_ptr<Lane> lane) {
-  lane->group_ = context_.groups->of(lane->stream_.zone());
+  lane->group_ = data_path_.groups->of(lane->stream_.zone());
   lanes_.push_back(std::move(lane));
   last_ = lanes_.size() - 1;
   gate_.OnChange();
@@ -163,7 +163,8 @@ bool StripeSet::Start(Lane& lane, Write& write) {
   lane.write_ = &write;
   lane.started_ = started_++;
   started_bytes_ += write.blocks.size();
-  if (options_.pace) lane.unit_ended_ = options_.pace->OnWrite(lane.pace_, write.blocks.size(), context_.clock.NowNs());
+  if (options_.pace)
+    lane.unit_ended_ = options_.pace->OnWrite(lane.pace_, write.blocks.size(), data_path_.clock.NowNs());
   last_ = static_cast<size_t>(std::ranges::find_if(lanes_, [&](const auto& other) { return other.get() == &lane; }) -
                               lanes_.begin());
   gate_.OnWrite();
@@ -213,7 +214,7 @@ bool StripeSet::is_volatile() const {
 
 Status StripeSet::MakeDurable() {
   if (!is_volatile()) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(context_.engine.Flush(io_class_));
+  ISOZONE_RETURN_IF_ERROR(data_path_.engine.Flush(io_class_));
   volatile_elsewhere_ = false;
   rescue_.MarkDurable();
   // A write that is in flight meanwhile makes its lane volatile again when it is settled.

@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "store/file/data_path.h"
 #include "store/file/log_pace.h"
-#include "store/file/mount_context.h"
 #include "store/file/zone_stream.h"
 #include "store/zone/lane_choice.h"
 
@@ -67,7 +67,7 @@ class StripeSet {
     Status status;         // of a lost write: an error if it need not be tried elsewhere
   };
 
-  StripeSet(MountContext& context, const Options& options);
+  StripeSet(DataPath& data_path, const Options& options);
   ~StripeSet();
   StripeSet(const StripeSet&) = delete;
   StripeSet& operator=(const StripeSet&) = delete;
@@ -122,7 +122,7 @@ class StripeSet {
   LaneDecision Choose(LaneWish wish);
   size_t HeldLanes() const;
 
-  MountContext& context_;
+  DataPath& data_path_;
   const Options options_;
   DataClass data_;
   IoClass io_class_ = IoClass::kOther;
@@ -139,7 +139,7 @@ class StripeSet {
 // One zone of the set.
 class StripeSet::Lane {
  public:
-  Lane(MountContext& context, ZoneUse use, bool wakes) : stream_(context, use, wakes) {}
+  Lane(DataPath& data_path, ZoneUse use, bool wakes) : stream_(data_path, use, wakes) {}
 
   uint64_t room() const { return stream_.room(); }  // bytes
   DeviceOffset next() const { return stream_.next(); }

@@ -17,7 +17,8 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
+#include "store/io/io_engine.h"
 
 namespace isozone {
 
@@ -26,19 +27,20 @@ class Unpublished {
   Unpublished(const Unpublished&) = delete;
   Unpublished& operator=(const Unpublished&) = delete;
 
-  // Publishes, for all open files, what they had in `zone` when this was called, after one flush of the device.
-  static Status PublishZone(MountContext& context, ZoneId zone);
+  // Publishes, for all open files, what they had in `zone` when this was called, after one flush of the device
+  // by `engine`.
+  static Status PublishZone(Catalog& catalog, IoEngine& engine, ZoneId zone);
 
  protected:
-  // `id` is the file. `context` must outlive this.
-  Unpublished(MountContext& context, InodeId id) : context_(context), id_(id) {}
+  // `id` is the file. `catalog` must outlive this.
+  Unpublished(Catalog& catalog, InodeId id) : catalog_(catalog), id_(id) {}
   ~Unpublished() = default;
 
   // Shows this to the collector until Unregister, which must come before anything of this goes.
-  void Register() ISOZONE_EXCLUDES(context_.namespace_mutex);
-  void Unregister() ISOZONE_REQUIRES(context_.namespace_mutex);
+  void Register() ISOZONE_EXCLUDES(catalog_.namespace_mutex);
+  void Unregister() ISOZONE_REQUIRES(catalog_.namespace_mutex);
 
-  MountContext& context_;
+  Catalog& catalog_;
   const InodeId id_;
 
   mutable Mutex mu_;
@@ -48,12 +50,11 @@ class Unpublished {
  private:
   // Returns whether anything that is not published lies in `zone`.
   virtual bool LiesIn(ZoneId zone) const ISOZONE_REQUIRES(mu_) = 0;
-  // Publishes what is not published yet of the first `flushed` that were added. The file must have a name. `context` is
-  // context_.
-  virtual Status PublishFlushed(MountContext& context, uint64_t flushed)
-      ISOZONE_REQUIRES(context.namespace_mutex, mu_) = 0;
+  // Publishes what is not published yet of the first `flushed` that were added. The file must have a name. `catalog` is
+  // catalog_.
+  virtual Status PublishFlushed(Catalog& catalog, uint64_t flushed) ISOZONE_REQUIRES(catalog.namespace_mutex, mu_) = 0;
 
-  std::optional<uint64_t> serial_;  // in MountContext::unpublished
+  std::optional<uint64_t> serial_;  // in Catalog::unpublished
 };
 
 }  // namespace isozone

@@ -96,7 +96,7 @@ struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
   uint64_t unit = 1;
-  bool wakes = false;          // the end of each write wakes the thread of MountContext::writers
+  bool wakes = false;          // the end of each write wakes the thread of DataPath::writers
   uint64_t expected_size = 0;  // bytes to come from now on; 0: unknown
   Cohort cohort = {};
 };

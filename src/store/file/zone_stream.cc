@@ -16,7 +16,7 @@ Status ZoneStream::Reserve(uint64_t bytes) {
   ZoneRequest request = RequestFor(bytes);
   request.gc = gc_;
   request.confined = confined_;
-  ISOZONE_ASSIGN_OR_RETURN(lease_, context_.pool->Acquire(request));
+  ISOZONE_ASSIGN_OR_RETURN(lease_, data_path_.pool->Acquire(request));
   return Status::Ok();
 }
 
@@ -24,7 +24,7 @@ bool ZoneStream::Widen(uint64_t bytes, std::span<const uint32_t> taken_groups) {
   assert(!lease_.held());
   ZoneRequest request = RequestFor(bytes);
   request.taken_groups = taken_groups;
-  std::optional<ZoneLease> lease = context_.pool->TryAcquire(request);
+  std::optional<ZoneLease> lease = data_path_.pool->TryAcquire(request);
   if (!lease) return false;
   lease_ = std::move(*lease);
   return true;
@@ -53,7 +53,7 @@ void ZoneStream::LeaveZone() {
 void ZoneStream::Release() { LeaveZone(); }
 
 bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable) {
-  if (io_class_ == IoClass::kFlush) context_.pool->PaceFlush(blocks.size());
+  if (io_class_ == IoClass::kFlush) data_path_.pool->PaceFlush(blocks.size());
   const DeviceOffset where = lease_.held() ? lease_.next() : DeviceOffset(0);
   if (!lease_.BeginWrite(live)) {
     LeaveZone();
@@ -67,17 +67,17 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
   request_.done = [](IoRequest& request) {
     auto& stream = *static_cast<ZoneStream*>(request.context);
     // Whoever waits for the write needs no other thread.
-    OpenWriters* const woken = stream.wakes_ && !request.awaited ? &stream.context_.writers : nullptr;
+    OpenWriters* const woken = stream.wakes_ && !request.awaited ? &stream.data_path_.writers : nullptr;
     stream.lease_.CompleteWrite(request.written(), request.device.status);
     stream.latch_.CountDown();  // the stream may go from here on
     if (woken != nullptr) woken->Wake();
   };
   request_.device.op = DeviceOp::kWrite;
-  request_.device.fua = durable && (!volatile_here_ || context_.geometry().fua_covers_zone);
+  request_.device.fua = durable && (!volatile_here_ || data_path_.geometry().fua_covers_zone);
   request_.device.offset = where;
   request_.device.data = blocks.data();
   request_.device.length = blocks.size();
-  context_.engine.Submit(request_);
+  data_path_.engine.Submit(request_);
   return true;
 }
 
@@ -96,15 +96,15 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   LeaveZone();
   if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
       IsForLack(device_status) || ++failures_ >= kMaxAttempts) {
-    return ToStatus(context_.geometry(), request_.device);
+    return ToStatus(data_path_.geometry(), request_.device);
   }
-  context_.write_retries.fetch_add(1, std::memory_order_relaxed);
+  data_path_.write_retries.fetch_add(1, std::memory_order_relaxed);
   return Outcome::kLostZone;
 }
 
 Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
                                 std::vector<FileExtent>& written, SpaceClaim& space) {
-  const uint64_t block = context_.geometry().block_size;
+  const uint64_t block = data_path_.geometry().block_size;
   for (size_t at = 0; at < blocks.size();) {
     ISOZONE_RETURN_IF_ERROR(Reserve(block));
     const size_t piece = std::min<uint64_t>(blocks.size() - at, RoundDown(room(), block));
@@ -113,7 +113,7 @@ Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64
     ISOZONE_ASSIGN_OR_RETURN(const auto outcome, Write(blocks.subspan(at, piece), live, durable));
     if (outcome == Outcome::kLostZone) continue;
     space.Merge(TakeSpace());
-    AppendExtent(written, {file_offset + at, where, live}, context_.geometry().zone_size);
+    AppendExtent(written, {file_offset + at, where, live}, data_path_.geometry().zone_size);
     at += piece;
   }
   return Status::Ok();
@@ -121,7 +121,7 @@ Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64
 
 Status ZoneStream::MakeDurable() {
   if (!is_volatile()) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(context_.engine.Flush(io_class_));
+  ISOZONE_RETURN_IF_ERROR(data_path_.engine.Flush(io_class_));
   MarkDurable();
   return Status::Ok();
 }

@@ -15,7 +15,7 @@
 
 #include "base/latch.h"
 #include "base/status.h"
-#include "store/file/mount_context.h"
+#include "store/file/data_path.h"
 
 namespace isozone {
 
@@ -23,8 +23,8 @@ class ZoneStream {
  public:
   static constexpr int kMaxAttempts = 8;
 
-  // `wakes`: the end of each write that nobody waits for wakes the thread of MountContext::writers.
-  ZoneStream(MountContext& context, ZoneUse use, bool wakes = false) : context_(context), use_(use), wakes_(wakes) {}
+  // `wakes`: the end of each write that nobody waits for wakes the thread of DataPath::writers.
+  ZoneStream(DataPath& data_path, ZoneUse use, bool wakes = false) : data_path_(data_path), use_(use), wakes_(wakes) {}
   // Waits for a write in flight, and ignores how it ends.
   ~ZoneStream();
   ZoneStream(const ZoneStream&) = delete;
@@ -94,7 +94,7 @@ class ZoneStream {
   ZoneRequest RequestFor(uint64_t bytes) const;
   void LeaveZone();
 
-  MountContext& context_;
+  DataPath& data_path_;
   const ZoneUse use_;
   const bool wakes_;
   DataClass data_;

@@ -16,19 +16,20 @@ uint64_t Word(const double& share) { return static_cast<uint64_t>(std::clamp(sha
 
 }  // namespace
 
-FigureSources::FigureSources(const MountContext& context) : files(context) {
-  if (context.journal != nullptr) {
-    journal = context.journal->Stats();
-    metadata = {context.journal->Copies().size(), context.journal->copies_wanted(), !context.journal->status().ok()};
+FigureSources::FigureSources(const MountContext& context) : files(context.data_path) {
+  if (context.catalog.journal != nullptr) {
+    journal = context.catalog.journal->Stats();
+    metadata = {context.catalog.journal->Copies().size(), context.catalog.journal->copies_wanted(),
+                !context.catalog.journal->status().ok()};
   }
-  const ZonePoolStats pool = context.pool->Stats();
+  const ZonePoolStats pool = context.data_path.pool->Stats();
   zones = pool;
   space = pool.space;
   active = pool.active;
   gc = context.collector->Stats();
-  device = context.device->counters();
-  patience = context.device->stats();
-  if (context.kept != nullptr) kept = context.kept->Stats();
+  device = context.data_path.device->counters();
+  patience = context.data_path.device->stats();
+  if (context.data_path.kept != nullptr) kept = context.data_path.kept->Stats();
 }
 
 Figures FiguresOf(const FigureSources& sources) {
@@ -41,29 +42,29 @@ Figures FiguresOf(const FigureSources& sources) {
   return figures;
 }
 
-Figures FiguresOf(const MountContext& context, const FigureSources& sources) {
+Figures FiguresOf(const DataPath& data_path, const FigureSources& sources) {
   Figures figures = FiguresOf(sources);
   for (int i = 0; i < kIoClassCount; ++i) {
-    const IoClassCounters& counters = context.engine.counters(static_cast<IoClass>(i));
+    const IoClassCounters& counters = data_path.engine.counters(static_cast<IoClass>(i));
     figures.by_class[static_cast<size_t>(i)] = {Word(counters.bytes_read), Word(counters.bytes_written),
                                                 counters.read_latency_ns.Count(), counters.write_latency_ns.Count()};
   }
   return figures;
 }
 
-std::array<PageHistogram, kHistograms> HistogramsOf(const MountContext& context) {
+std::array<PageHistogram, kHistograms> HistogramsOf(const DataPath& data_path) {
   std::array<PageHistogram, kHistograms> histograms;
   const auto put = [&](const Histogram& fine, PageHistogramId first, int behind = 0) {
     Coarsen(fine, histograms[static_cast<size_t>(first) + static_cast<size_t>(behind)]);
   };
   for (int i = 0; i < kIoClassCount; ++i) {
-    const IoClassCounters& counters = context.engine.counters(static_cast<IoClass>(i));
+    const IoClassCounters& counters = data_path.engine.counters(static_cast<IoClass>(i));
     put(counters.read_latency_ns, PageHistogramId::kReads, i);
     put(counters.write_latency_ns, PageHistogramId::kWrites, i);
   }
-  const ZonePoolHistograms& zones = context.pool->histograms();
+  const ZonePoolHistograms& zones = data_path.pool->histograms();
   put(zones.wait_ns, PageHistogramId::kZoneWait);
-  put(context.engine.gap_waits(), PageHistogramId::kWriteGapWait);
+  put(data_path.engine.gap_waits(), PageHistogramId::kWriteGapWait);
   put(zones.pace_ns, PageHistogramId::kPaceWait);
   for (int i = 0; i < kLifetimeCount; ++i) {
     put(zones.deletion_delays.Of(static_cast<Lifetime>(i)), PageHistogramId::kDeletionDelay, i);

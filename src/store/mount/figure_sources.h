@@ -7,12 +7,12 @@
 #include "device/zoned_device.h"
 #include "insight/stats/figures.h"
 #include "insight/stats/page_layout.h"
-#include "store/file/mount_context.h"
 #include "store/file_system.h"
 #include "store/gc/collector.h"
 #include "store/io/patient_device.h"
 #include "store/kept/kept_memory.h"
 #include "store/metadata/journal.h"
+#include "store/mount/mount_context.h"
 #include "store/space/zone_pool.h"
 
 namespace isozone {
@@ -41,10 +41,10 @@ struct FigureSources {
 
 // Returns the figures that figures.def lists with a source, and no others.
 Figures FiguresOf(const FigureSources& sources);
-// Returns these, and the figures of the classes of I/O of `context`.
-Figures FiguresOf(const MountContext& context, const FigureSources& sources);
+// Returns these, and the figures of the classes of I/O of `data_path`.
+Figures FiguresOf(const DataPath& data_path, const FigureSources& sources);
 
 // Returns the histograms of a mount, by PageHistogramId, in the buckets of a page.
-std::array<PageHistogram, kHistograms> HistogramsOf(const MountContext& context);
+std::array<PageHistogram, kHistograms> HistogramsOf(const DataPath& data_path);
 
 }  // namespace isozone

@@ -8,6 +8,7 @@
 
 #include "store/file/data_sink.h"
 #include "store/file/file_reader.h"
+#include "store/file/file_space.h"
 #include "store/file/file_writer.h"
 #include "store/file/log_sink.h"
 #include "store/file/open_log.h"
@@ -29,10 +30,10 @@ Result<std::shared_ptr<OpenFile>> FileOpener::Open(InodeId id) {
   LogContents log;
   for (;;) {
     {
-      const MutexLock lock(context_->namespace_mutex);
-      const Inode* inode = context_->state.Find(id);
+      const MutexLock lock(catalog_.namespace_mutex);
+      const Inode* inode = catalog_.state.Find(id);
       if (inode == nullptr) return Removed(id);
-      auto file = context_->FindOpen(id);
+      auto file = catalog_.FindOpen(id);
       // A log that could not be read when it was opened before is tried again.
       if (file != nullptr && (file->is_busy() || !file->damage().Is(StatusCode::kIoError))) return file;
       if (inode->kind != FileKind::kLog) return Register(id, inode->kind, inode->extents, Status::Ok());
@@ -42,19 +43,19 @@ Result<std::shared_ptr<OpenFile>> FileOpener::Open(InodeId id) {
       }
       scanned = *inode;
     }
-    ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(context_->engine, context_->frame_seed, *scanned));
+    ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(data_path_.engine, data_path_.frame_seed, *scanned));
   }
 }
 
 std::shared_ptr<OpenFile> FileOpener::Register(InodeId id, FileKind kind, ExtentList extents, Status damage) {
-  if (auto file = context_->FindOpen(id)) {
+  if (auto file = catalog_.FindOpen(id)) {
     // A log that could not be read when it was opened before may be readable now.
     if (!file->is_busy() && file->damage().Is(StatusCode::kIoError)) file->Reset(std::move(extents), std::move(damage));
     return file;
   }
   auto file =
-      std::make_shared<OpenFile>(id, kind, context_->geometry().zone_size, std::move(extents), std::move(damage));
-  context_->open_files[id] = file;
+      std::make_shared<OpenFile>(id, kind, data_path_.geometry().zone_size, std::move(extents), std::move(damage));
+  catalog_.open_files[id] = file;
   return file;
 }
 
@@ -63,9 +64,9 @@ Result<std::shared_ptr<OpenFile>> FileOpener::Follow(InodeId id) {
   if (file->kind() != FileKind::kLog) return file;
   Status grown = refresh_->GrowLog(*file);
   if (grown.ok()) return file;
-  context_->Release(std::move(file));
-  const MutexLock lock(context_->namespace_mutex);
-  return context_->state.Find(id) == nullptr ? Removed(id) : grown;
+  catalog_.Release(std::move(file));
+  const MutexLock lock(catalog_.namespace_mutex);
+  return catalog_.state.Find(id) == nullptr ? Removed(id) : grown;
 }
 
 std::unique_ptr<FileReader> FileOpener::ReaderOf(std::shared_ptr<OpenFile> file) {
@@ -77,7 +78,7 @@ std::unique_ptr<FileReader> FileOpener::ReaderOf(std::shared_ptr<OpenFile> file)
       hooks.before_end = [refresh = refresh_, weak] { return refresh->GrowLog(*weak.lock()); };
     }
   }
-  return std::make_unique<PiecewiseReader>(context_, std::move(file), std::move(hooks));
+  return std::make_unique<PiecewiseReader>(Share(data_path_), Share(catalog_), std::move(file), std::move(hooks));
 }
 
 Result<std::unique_ptr<FileWriter>> FileOpener::WriterOf(std::shared_ptr<OpenFile> file, const CreateOptions& options,
@@ -85,14 +86,14 @@ Result<std::unique_ptr<FileWriter>> FileOpener::WriterOf(std::shared_ptr<OpenFil
   Status status = file->damage();
   bool left_open = false;
   if (status.ok() && file->kind() == FileKind::kLog) {
-    const MutexLock lock(context_->namespace_mutex);
-    const Inode* inode = context_->state.Find(file->id());
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* inode = catalog_.state.Find(file->id());
     left_open = inode != nullptr && inode->has_open_region() && !file->has_writer;
   }
   // The log is given an end below, which says that everything before it is there.
-  if (status.ok() && left_open) status = context_->engine.Flush(options.io_class);
+  if (status.ok() && left_open) status = data_path_.engine.Flush(options.io_class);
   if (status.ok()) {
-    const MutexLock lock(context_->namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     if (file->has_writer || (file->is_claimed && !claimed)) {
       status = Status::Busy("the file is being written by another handle");
     }
@@ -100,23 +101,23 @@ Result<std::unique_ptr<FileWriter>> FileOpener::WriterOf(std::shared_ptr<OpenFil
     if (status.ok()) file->has_writer = true;
   }
   if (!status.ok()) {
-    context_->Release(std::move(file));
+    catalog_.Release(std::move(file));
     return status;
   }
   return MakeWriter(std::move(file), options, data);
 }
 
 Status FileOpener::SealLeftOpen(const OpenFile& file) {
-  const Inode* inode = context_->state.Find(file.id());
+  const Inode* inode = catalog_.state.Find(file.id());
   if (inode == nullptr || !inode->has_open_region()) return Status::Ok();
-  SealedLog log = SealLog(context_->geometry(), inode->regions, file.Extents().Expand());
+  SealedLog log = SealLog(data_path_.geometry(), inode->regions, file.Extents().Expand());
   const std::vector<ZoneBytes> before = SpaceOf(inode->regions);
   const std::vector<ZoneBytes> after = SpaceOf(log.regions);
   const MetadataOp op = SetLogRegions{file.id(), std::move(log.regions), inode->modified_s};
-  ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
-  SpaceClaim space = SpaceClaim::FromMetadata(*context_->pool, before);
-  if (auto unread = context_->unread_logs.extract(file.id())) space.Merge(std::move(unread.mapped()));
-  space.Grow(*context_->pool, after);
+  ISOZONE_RETURN_IF_ERROR(catalog_.Commit({&op, 1}).status());
+  SpaceClaim space = SpaceClaim::FromMetadata(*data_path_.pool, before);
+  if (auto unread = catalog_.unread_logs.extract(file.id())) space.Merge(std::move(unread.mapped()));
+  space.Grow(*data_path_.pool, after);
   space.Split(after).ToMetadata();
   return Status::Ok();
 }
@@ -125,34 +126,35 @@ std::unique_ptr<FileWriter> FileOpener::MakeWriter(std::shared_ptr<OpenFile> fil
                                                    DataClass data) {
   const FileKind kind = file->kind();
   const size_t unit = UnitSize(kind);
-  BufferedWriter::Options how{unit, context_->kept != nullptr && kind != FileKind::kData, {}};
+  BufferedWriter::Options how{unit, data_path_.kept != nullptr && kind != FileKind::kData, {}};
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    SinkOptions with = context_->parallel ? LogOptions(unit) : SinkOptions();
+    SinkOptions with = data_path_.parallel ? LogOptions(unit) : SinkOptions();
     with.wakes = how.kept;
-    sink = MakeLogSink(*context_, *file, data.lifetime, with);
-    const MutexLock lock(context_->namespace_mutex);
-    const Inode* inode = context_->state.Find(file->id());
+    sink = MakeLogSink(data_path_, catalog_, *file, data.lifetime, with);
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* inode = catalog_.state.Find(file->id());
     how.directory = inode == nullptr || inode->links.empty() ? InodeId() : inode->links.front().parent;
   } else {
-    const bool striped = kind == FileKind::kData && context_->parallel;
+    const bool striped = kind == FileKind::kData && data_path_.parallel;
     SinkOptions with = striped ? StripeOptions(unit, options.expected_size) : SinkOptions();
     with.unit = unit;
     with.expected_size = options.expected_size;
     with.cohort = {options.together_with, options.own_zones};
-    sink = MakeDataSink(*context_, file->id(), data, with);
+    sink = MakeDataSink(data_path_, catalog_, file->id(), data, with);
   }
-  auto writer = std::make_unique<BufferedWriter>(context_, std::move(file), std::move(sink), data, how);
+  auto writer =
+      std::make_unique<BufferedWriter>(Share(data_path_), Share(catalog_), std::move(file), std::move(sink), data, how);
   writer->SetIoClass(options.io_class);
   return writer;
 }
 
 size_t FileOpener::UnitSize(FileKind kind) const {
-  const DeviceGeometry& geometry = context_->geometry();
-  uint64_t wanted = context_->options.write_buffer;
+  const DeviceGeometry& geometry = data_path_.geometry();
+  uint64_t wanted = data_path_.options.write_buffer;
   if (kind == FileKind::kSmall) wanted = kSmallUnit;
-  if (kind == FileKind::kData && context_->parallel) {
-    wanted = RoundUp(context_->options.stripe_unit, std::max<uint64_t>(geometry.optimal_write, 1));
+  if (kind == FileKind::kData && data_path_.parallel) {
+    wanted = RoundUp(data_path_.options.stripe_unit, std::max<uint64_t>(geometry.optimal_write, 1));
   }
   // A frame lies in one zone, so it must be small compared with a zone.
   const uint64_t limit =
@@ -161,10 +163,11 @@ size_t FileOpener::UnitSize(FileKind kind) const {
 }
 
 SinkOptions FileOpener::StripeOptions(size_t unit, uint64_t expected_size) const {
-  const MountOptions& options = context_->options;
+  const MountOptions& options = data_path_.options;
   SinkOptions sink;
   sink.depth = std::clamp<uint64_t>(options.writer_memory / unit, 2, 1024) - 1;
-  sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, context_->groups->count(), sink.depth}));
+  sink.width =
+      static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, data_path_.groups->count(), sink.depth}));
   sink.width = LanesOf(expected_size, unit, sink.width);
   return sink;
 }
@@ -174,7 +177,7 @@ SinkOptions FileOpener::StripeOptions(size_t unit, uint64_t expected_size) const
 SinkOptions FileOpener::LogOptions(size_t unit) const {
   SinkOptions sink;
   sink.unit = unit;
-  sink.width = std::min(context_->options.log_width, std::max(1U, context_->groups->count() / 2));
+  sink.width = std::min(data_path_.options.log_width, std::max(1U, data_path_.groups->count() / 2));
   sink.depth = sink.width;
   return sink;
 }

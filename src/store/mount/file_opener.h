@@ -16,10 +16,10 @@
 #include <utility>
 
 #include "base/status.h"
-#include "store/file/mount_context.h"
 #include "store/file/write_sink.h"
 #include "store/file_system.h"
 #include "store/metadata/metadata.h"
+#include "store/mount/mount_context.h"
 #include "store/mount/read_only_refresh.h"
 
 namespace isozone {
@@ -28,7 +28,7 @@ class FileOpener {
  public:
   // `refresh` outlives this; it is null where this process is the writer.
   FileOpener(std::shared_ptr<MountContext> context, ReadOnlyRefresh* refresh)
-      : context_(std::move(context)), refresh_(refresh) {}
+      : context_(std::move(context)), data_path_(context_->data_path), catalog_(context_->catalog), refresh_(refresh) {}
 
   // Brings names and files up to date that a writer in another process may have changed.
   Status Refresh() const { return refresh_ == nullptr ? Status::Ok() : refresh_->Refresh(); }
@@ -37,7 +37,7 @@ class FileOpener {
   bool MayGrow(const Inode& inode) const { return refresh_ != nullptr && refresh_->MayGrow(inode); }
   // Returns the open file of the inode of a file. kNotFound where it was removed. A log of which a part is damaged can
   // be opened: its OpenFile has the damage.
-  Result<std::shared_ptr<OpenFile>> Open(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
+  Result<std::shared_ptr<OpenFile>> Open(InodeId id) ISOZONE_EXCLUDES(catalog_.namespace_mutex);
   // Returns a reader of an open file.
   std::unique_ptr<FileReader> ReaderOf(std::shared_ptr<OpenFile> file);
   // Returns a writer of an open file, which becomes its only one. `data` is the class of what it writes, whatever
@@ -45,26 +45,34 @@ class FileOpener {
   // caller, which says so by `claimed`. Where a log is damaged, returns that damage.
   Result<std::unique_ptr<FileWriter>> WriterOf(std::shared_ptr<OpenFile> file, const CreateOptions& options,
                                                DataClass data, bool claimed = false)
-      ISOZONE_EXCLUDES(context_->namespace_mutex);
+      ISOZONE_EXCLUDES(catalog_.namespace_mutex);
   // Returns the writer of a file whose OpenFile::has_writer the caller has set.
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options, DataClass data)
-      ISOZONE_EXCLUDES(context_->namespace_mutex);
+      ISOZONE_EXCLUDES(catalog_.namespace_mutex);
 
  private:
   // Opens a file that a writer in another process may change.
-  Result<std::shared_ptr<OpenFile>> Follow(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
+  Result<std::shared_ptr<OpenFile>> Follow(InodeId id) ISOZONE_EXCLUDES(catalog_.namespace_mutex);
   // Finds the open file of `id`, or makes it of what is given.
   std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, ExtentList extents, Status damage)
-      ISOZONE_REQUIRES(context_->namespace_mutex);
+      ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // Gives the last region of a log an end, if it has none and nobody writes it. It ends where `file` does.
-  Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(context_->namespace_mutex);
+  Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // Returns the bytes of a unit of a writer.
   size_t UnitSize(FileKind kind) const;
   // Return over how many zones a writer stripes, and how many units it may hold.
   SinkOptions StripeOptions(size_t unit, uint64_t expected_size) const;
   SinkOptions LogOptions(size_t unit) const;
 
+  // Returns a pointer to a part of the mount. The whole mount lives as long as that pointer.
+  template <typename Part>
+  std::shared_ptr<Part> Share(Part& part) const {
+    return std::shared_ptr<Part>(context_, &part);
+  }
+
   const std::shared_ptr<MountContext> context_;
+  DataPath& data_path_;
+  Catalog& catalog_;
   ReadOnlyRefresh* const refresh_;
 };
 

@@ -9,12 +9,13 @@
 
 #include "base/log.h"
 #include "store/file/collected_files.h"
+#include "store/file/file_space.h"
 #include "store/file/log_frame.h"
-#include "store/file/mount_context.h"
 #include "store/file/open_log.h"
 #include "store/file_system.h"
 #include "store/metadata/metadata_io.h"
 #include "store/metadata/recovery.h"
+#include "store/mount/mount_context.h"
 #include "store/mount/mounted_file_system.h"
 #include "store/mount/read_only_refresh.h"
 #include "store/mount/take_over.h"
@@ -83,23 +84,23 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
 
 // The same for the pool of `context`.
 Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones, const ZonedDevice* beside)
-    ISOZONE_REQUIRES(context.namespace_mutex) {
-  ISOZONE_ASSIGN_OR_RETURN(OpenLogs logs,
-                           AdoptZones(*context.pool, context.geometry(), context.state, metadata_zones, beside));
-  for (auto& [inode, space] : logs) context.unread_logs[inode].Merge(std::move(space));
+    ISOZONE_REQUIRES(context.catalog.namespace_mutex) {
+  ISOZONE_ASSIGN_OR_RETURN(OpenLogs logs, AdoptZones(*context.data_path.pool, context.data_path.geometry(),
+                                                     context.catalog.state, metadata_zones, beside));
+  for (auto& [inode, space] : logs) context.catalog.unread_logs[inode].Merge(std::move(space));
   return Status::Ok();
 }
 
 // Returns the regions of a damaged log, each with an end behind what was written there. So the damage is met again
 // whenever the log is read, and what lies before it can be read.
-Result<std::vector<LogRegion>> SealDamaged(const MountContext& context, const Inode& inode, const LogContents& log) {
+Result<std::vector<LogRegion>> SealDamaged(const DataPath& data_path, const Inode& inode, const LogContents& log) {
   std::vector<LogRegion> regions = inode.regions;
   for (size_t i = 0; i < regions.size(); ++i) {
     if (!regions[i].open()) continue;
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*context.device, regions[i].zone));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*data_path.device, regions[i].zone));
     const LogScan& scan = log.scans[i];
     regions[i].end =
-        scan.damage.ok() ? scan.end : std::max(zone.write_pointer, scan.end + context.geometry().block_size);
+        scan.damage.ok() ? scan.end : std::max(zone.write_pointer, scan.end + data_path.geometry().block_size);
     regions[i].payload = scan.payload;
     regions[i].damaged = !scan.damage.ok();
   }
@@ -108,24 +109,26 @@ Result<std::vector<LogRegion>> SealDamaged(const MountContext& context, const In
 
 // Returns the changes that give an end to every log that was open when the last mount ended. A log that cannot be read
 // now stays open.
-Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQUIRES(context.namespace_mutex) {
+Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQUIRES(context.catalog.namespace_mutex) {
   std::vector<MetadataOp> ops;
-  for (const Inode* inode = context.state.Next(InodeId()); inode != nullptr; inode = context.state.Next(inode->id)) {
+  for (const Inode* inode = context.catalog.state.Next(InodeId()); inode != nullptr;
+       inode = context.catalog.state.Next(inode->id)) {
     if (!inode->has_open_region()) continue;
-    ISOZONE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(context.engine, context.frame_seed, *inode));
+    ISOZONE_ASSIGN_OR_RETURN(const LogContents log,
+                             ReadLog(context.data_path.engine, context.data_path.frame_seed, *inode));
     if (log.damage.Is(StatusCode::kIoError)) {
       Log().error("the end of log inode {} is not known: {}", inode->id.value(), log.damage.message());
       continue;
     }
     SealedLog sealed;
     if (log.damage.ok()) {
-      sealed = SealLog(context.geometry(), inode->regions, log.extents);
+      sealed = SealLog(context.data_path.geometry(), inode->regions, log.extents);
     } else {
       Log().error("{}", log.damage.ToString());
-      ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(context, *inode, log));
+      ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(context.data_path, *inode, log));
     }
     // Others may write to the zone of what did not survive, once this is durable.
-    for (const LogRegion& region : sealed.dropped) context.pool->ResetBeforeUse(region.zone);
+    for (const LogRegion& region : sealed.dropped) context.data_path.pool->ResetBeforeUse(region.zone);
     ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
   }
   return ops;
@@ -141,12 +144,12 @@ void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
 // Asks the readers of the device, which are in other processes; empty where it has no name in the file system of the
 // machine by which others could open it.
 std::function<std::vector<ZoneId>(std::span<const ZoneId>, bool)> PinnedIn(const MountContext& context) {
-  const auto owner = PageOwner::Of(context.device->name());
+  const auto owner = PageOwner::Of(context.data_path.device->name());
   if (!owner.ok() || !owner->has_name) return {};
-  const uint32_t zone_count = context.geometry().zone_count;
-  const uint64_t most = uint64_t{zone_count} * context.options.reader_hold / 100;
+  const uint32_t zone_count = context.data_path.geometry().zone_count;
+  const uint64_t most = uint64_t{zone_count} * context.data_path.options.reader_hold / 100;
   return [c = &context, device = *owner, zone_count, most](std::span<const ZoneId> zones, bool are_short) {
-    return FindPinned(device, c->options.kept_memory_directory, c->uuid, zone_count, zones,
+    return FindPinned(device, c->data_path.options.kept_memory_directory, c->uuid, zone_count, zones,
                       are_short ? most : zone_count);
   };
 }
@@ -155,7 +158,7 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
                               bool read_only, Clock& clock) {
   ZonePoolOptions pool;
   pool.policy = options.policy;
-  pool.groups = context.groups;
+  pool.groups = context.data_path.groups;
   pool.isolation = options.isolation;
   // With fewer groups than two files are wide, writers that keep away from one another would find no group.
   pool.keep_away = pool.groups->count() >= 2 * options.stripe_width;
@@ -163,9 +166,9 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
   pool.clock = &clock;
   pool.statistics = context.statistics_page == nullptr ? nullptr : &context.statistics_page->writer();
   pool.metadata_copies = metadata_copies;
-  pool.make_durable = [c = &context] { return c->journal->Sync(c->journal->last_sequence()); };
-  pool.want_checkpoint = [c = &context] { return c->journal->WantCheckpoint(); };
-  pool.checkpoint_pending = [c = &context](uint64_t number) { return c->journal->CheckpointPending(number); };
+  pool.make_durable = [c = &context] { return c->catalog.journal->Sync(c->catalog.journal->last_sequence()); };
+  pool.want_checkpoint = [c = &context] { return c->catalog.journal->WantCheckpoint(); };
+  pool.checkpoint_pending = [c = &context](uint64_t number) { return c->catalog.journal->CheckpointPending(number); };
   pool.want_space = [c = &context] { c->collector->Wake(); };
   pool.pinned = PinnedIn(context);
   pool.want_pace = [c = &context] { c->collector->Hurry(); };
@@ -174,40 +177,41 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
 
 // Keeps zones as they are that the metadata on the device names, though the state does no longer.
 void KeepNamed(MountContext& context, std::map<ZoneId, uint64_t>& named, const RecoveredMetadata& recovered)
-    ISOZONE_REQUIRES(context.namespace_mutex) {
-  const auto now = NamedZones(context.geometry(), context.state, recovered.zones);
+    ISOZONE_REQUIRES(context.catalog.namespace_mutex) {
+  const auto now = NamedZones(context.data_path.geometry(), context.catalog.state, recovered.zones);
   for (const auto& [zone, end] : named) {
-    if (!now.contains(zone)) context.pool->ResetBeforeUse(zone);
+    if (!now.contains(zone)) context.data_path.pool->ResetBeforeUse(zone);
   }
   for (const auto& [zone, end] : now) named[zone] = std::max(named[zone], end);
   // A copy that is behind may become the only one until it is written anew, so nothing that it names may change.
   for (const ZoneId zone : recovered.behind_zones) {
-    if (named.emplace(zone, 0).second) context.pool->ResetBeforeUse(zone);
+    if (named.emplace(zone, 0).second) context.data_path.pool->ResetBeforeUse(zone);
   }
 }
 
 // As a mount would find it now.
 Result<SpaceInfo> FindSpace(MountContext& context) {
-  ISOZONE_ASSIGN_OR_RETURN(const MetadataReading reading, ReadMetadata(*context.device));
+  ISOZONE_ASSIGN_OR_RETURN(const MetadataReading reading, ReadMetadata(*context.data_path.device));
   const RecoveredMetadata& found = reading.metadata;
-  ZonePoolOptions options = PoolOptionsOf(context, context.options, found.copies_wanted, true, context.clock);
-  ISOZONE_ASSIGN_OR_RETURN(const auto pool, ZonePool::Create(*context.device, std::move(options)));
-  ISOZONE_ASSIGN_OR_RETURN(const OpenLogs logs,
-                           AdoptZones(*pool, context.geometry(), found.state, found.zones, context.device.get()));
+  ZonePoolOptions options =
+      PoolOptionsOf(context, context.data_path.options, found.copies_wanted, true, context.data_path.clock);
+  ISOZONE_ASSIGN_OR_RETURN(const auto pool, ZonePool::Create(*context.data_path.device, std::move(options)));
+  ISOZONE_ASSIGN_OR_RETURN(const OpenLogs logs, AdoptZones(*pool, context.data_path.geometry(), found.state,
+                                                           found.zones, context.data_path.device.get()));
   return pool->Space();
 }
 
 // Starts what looks after the device and after writers from now on.
 Status StartCare(MountContext& context) {
   ISOZONE_RETURN_IF_ERROR(context.collector->Start());
-  if (context.kept == nullptr) return Status::Ok();
-  KeptMemory* const kept = context.kept.get();
+  if (context.data_path.kept == nullptr) return Status::Ok();
+  KeptMemory* const kept = context.data_path.kept.get();
   const OpenWriters::Work work = {
       .is_memory_short = [kept] { return kept->is_awaited(); },
       .prepare_memory = [kept] { return kept->Prepare(); },
-      .save_metadata = [journal = context.journal.get()] { journal->SyncSoon(journal->last_sequence()); }};
-  ISOZONE_RETURN_IF_ERROR(context.writers.Start(context.clock, work));
-  kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
+      .save_metadata = [journal = context.catalog.journal.get()] { journal->SyncSoon(journal->last_sequence()); }};
+  ISOZONE_RETURN_IF_ERROR(context.data_path.writers.Start(context.data_path.clock, work));
+  kept->OnAwaited([writers = &context.data_path.writers] { writers->Wake(); });
   return Status::Ok();
 }
 
@@ -220,33 +224,35 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountC
   const uint64_t mount_number = MakeKeptMemory(*context);
   {
     // No checkpoint may be taken between the change of the state by the seals and their record in the journal.
-    const MutexLock lock(context->namespace_mutex);
-    auto named = NamedZones(context->geometry(), context->state, recovered.zones);
+    const MutexLock lock(context->catalog.namespace_mutex);
+    auto named = NamedZones(context->data_path.geometry(), context->catalog.state, recovered.zones);
     ISOZONE_ASSIGN_OR_RETURN(legacy, ApplyLegacy(*context, recovered.sequence));
     KeepNamed(*context, named, recovered);
     // What no durable record names may be reset at once, but not where readers of the last mount still read it.
-    for (const ZoneId zone : PinnedZones(*context->device, context->uuid, context->options.kept_memory_directory)) {
+    for (const ZoneId zone :
+         PinnedZones(*context->data_path.device, context->uuid, context->data_path.options.kept_memory_directory)) {
       if (zone.value() >= HomeZones(recovered.copies_wanted)) named.emplace(zone, 0);
     }
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
-    ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
+    ISOZONE_RETURN_IF_ERROR(context->catalog.state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, /*beside=*/nullptr));
-    ISOZONE_ASSIGN_OR_RETURN(context->journal,
-                             Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
-                                           recovered, Journal::Options{checkpoint_after, context->kept.get()}));
-    context->pool->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
-    for (const std::vector<MetadataOp>& record : legacy.records) sealed = context->journal->Append(record);
-    if (!seals.empty()) sealed = context->journal->Append(seals);
+    ISOZONE_ASSIGN_OR_RETURN(context->catalog.journal,
+                             Journal::Open(*context->data_path.device, *context->data_path.pool,
+                                           context->catalog.namespace_mutex, context->catalog.state, recovered,
+                                           Journal::Options{checkpoint_after, context->data_path.kept.get()}));
+    context->data_path.pool->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+    for (const std::vector<MetadataOp>& record : legacy.records) sealed = context->catalog.journal->Append(record);
+    if (!seals.empty()) sealed = context->catalog.journal->Append(seals);
   }
-  ISOZONE_RETURN_IF_ERROR(context->pool->Start());
+  ISOZONE_RETURN_IF_ERROR(context->data_path.pool->Start());
   // The seals must be durable before anything is written behind a torn frame, which would look like a damaged one after
   // another power cut.
-  Status status = context->journal->Sync(sealed);
-  if (status.ok() && recovered.has_older_version()) status = context->journal->Checkpoint();
-  if (!status.ok()) KeepZonesOf(seals, *context->pool);
+  Status status = context->catalog.journal->Sync(sealed);
+  if (status.ok() && recovered.has_older_version()) status = context->catalog.journal->Checkpoint();
+  if (!status.ok()) KeepZonesOf(seals, *context->data_path.pool);
   if (const Status started = StartCare(*context); !started.ok()) {
     context->collector->Stop();
-    context->pool->Stop();  // while the journal is there, which its thread uses
+    context->data_path.pool->Stop();  // while the journal is there, which its thread uses
     return started;
   }
   auto mounted = std::make_unique<MountedFileSystem>(context, nullptr);
@@ -271,23 +277,26 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   RecoveredMetadata& recovered = reading.metadata;
   auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
                                                 std::move(recovered.state), policy->parallel(), clock);
-  const bool read_only = options.read_only || context->device->read_only();
+  const bool read_only = options.read_only || context->data_path.device->read_only();
   if (!read_only) {
     ISOZONE_ASSIGN_OR_RETURN(context->statistics_page, MakeStatisticsPage(*context));
   }
   ZonePoolOptions pool_options = PoolOptionsOf(*context, options, recovered.copies_wanted, read_only, clock);
-  ISOZONE_ASSIGN_OR_RETURN(context->pool, ZonePool::Create(*context->device, std::move(pool_options)));
-  context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });
+  ISOZONE_ASSIGN_OR_RETURN(context->data_path.pool,
+                           ZonePool::Create(*context->data_path.device, std::move(pool_options)));
+  context->catalog.pool = context->data_path.pool.get();
+  context->data_path.device->OnRefusal([pool = context->data_path.pool.get()] { pool->NoteRefusal(); });
   GcOptions gc = options.gc;
   gc.scheme = options.GcScheme();
-  context->collected_files = std::make_unique<CollectedFiles>(*context);
-  ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(context->pool->collected(), *context->collected_files,
-                                                                 context->engine, gc, clock));
+  context->collected_files = std::make_unique<CollectedFiles>(context->data_path, context->catalog);
+  ISOZONE_ASSIGN_OR_RETURN(context->collector,
+                           Collector::Create(context->data_path.pool->collected(), *context->collected_files,
+                                             context->data_path.engine, gc, clock));
 
   if (read_only) {
     {
-      const MutexLock lock(context->namespace_mutex);
-      ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, context->device.get()));
+      const MutexLock lock(context->catalog.namespace_mutex);
+      ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, context->data_path.device.get()));
     }
     auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading), FindSpace);
     return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));

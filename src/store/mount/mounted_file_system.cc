@@ -21,7 +21,7 @@ Status CheckCohort(const CreateOptions& options) {
 
 MountedFileSystem::~MountedFileSystem() {
   const Status status = Unmount();
-  if (!status.ok()) Log().error("unmounting {} failed: {}", context_->device->name(), status.ToString());
+  if (!status.ok()) Log().error("unmounting {} failed: {}", context_->data_path.device->name(), status.ToString());
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ MountedFileSystem::~MountedFileSystem() {
 // ---------------------------------------------------------------------------------------------------------------------
 
 Result<const Inode*> MountedFileSystem::FindFile(std::string_view path) const {
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->catalog.state.Lookup(path));
   if (inode->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
   if (inode->is_symlink()) {
     return Status::NotSupported(
@@ -49,8 +49,8 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
   uint64_t growing_log = 0;
   {
     const MutexLock lock(mutex());
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
-    if (!files_.MayGrow(*inode)) return AttributesOf(*context_, *inode);
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->catalog.state.Lookup(path));
+    if (!files_.MayGrow(*inode)) return context_->catalog.AttributesOf(*inode);
     growing_log = inode->id.value();
   }
   return inodes_->GetAttributes(growing_log);
@@ -61,14 +61,15 @@ Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view dir
   InodeId id;
   {
     const MutexLock lock(mutex());
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(directory));
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->catalog.state.Lookup(directory));
     if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", directory));
     id = inode->id;
   }
   std::vector<DirectoryEntry> entries;
-  names_.VisitNames(id, [&](std::string_view name, const Inode& inode) ISOZONE_REQUIRES(context_->namespace_mutex) {
-    entries.push_back({std::string(name), AttributesOf(*context_, inode)});
-  });
+  names_.VisitNames(id,
+                    [&](std::string_view name, const Inode& inode) ISOZONE_REQUIRES(context_->catalog.namespace_mutex) {
+                      entries.push_back({std::string(name), context_->catalog.AttributesOf(inode)});
+                    });
   if (refresh_ == nullptr) return entries;
   for (DirectoryEntry& entry : entries) {
     if (entry.attributes.kind != FileKind::kLog || entry.attributes.is_directory) continue;
@@ -114,13 +115,13 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
   inode.level = options.level;
   ISOZONE_ASSIGN_OR_RETURN(auto file, names_.MakeOrReplace({path}, std::move(inode), Times::kStay));
   auto writer = files_.MakeWriter(std::move(file), options, {options.lifetime, options.level});
-  ISOZONE_RETURN_IF_ERROR(context_->KeepNames());
+  ISOZONE_RETURN_IF_ERROR(context_->catalog.KeepNames());
   return writer;
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string_view path,
                                                                      const CreateOptions& options) {
-  if (context_->read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  if (context_->catalog.read_only()) return Status::ReadOnly("the file system is mounted read-only");
   ISOZONE_RETURN_IF_ERROR(CheckCohort(options));
   InodeId id;
   DataClass data{options.lifetime, options.level};
@@ -153,8 +154,8 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
 
 Status MountedFileSystem::SealCohort(uint64_t together_with) {
   if (together_with == 0) return Status::InvalidArgument("0 is the number of no cohort");
-  if (context_->read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  context_->pool->Seal(together_with);
+  if (context_->catalog.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  context_->data_path.pool->Seal(together_with);
   return Status::Ok();
 }
 
@@ -164,14 +165,14 @@ Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std:
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* found, FindFile(path));
     id = found->id;
-    const auto file = context_->FindOpen(id);
+    const auto file = context_->catalog.FindOpen(id);
     if (file != nullptr && file->is_busy()) {
       return Status::Busy(fmt::format("'{}' is being written by another handle", path));
     }
     if (found->kind == FileKind::kLog) return Status::NotSupported(fmt::format("'{}' is a log: it only grows", path));
     ISOZONE_RETURN_IF_ERROR(CheckNoHole(found->size, offset));
   }
-  return data.empty() ? Status::Ok() : OverwriteFile(*context_, id, offset, data);
+  return data.empty() ? Status::Ok() : OverwriteFile(context_->data_path, context_->catalog, id, offset, data);
 }
 
 Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
@@ -189,12 +190,12 @@ Result<Statistics> MountedFileSystem::Look() const {
   if (publisher_ != nullptr) {
     ISOZONE_ASSIGN_OR_RETURN(statistics, publisher_->Look());
   } else {
-    statistics = StatisticsAtRest(*this, context_->clock);
+    statistics = StatisticsAtRest(*this, context_->data_path.clock);
     statistics.life = PageLife::kMounted;
     statistics.process = PageProcess::Self();
     statistics.mounted_s = mounted_s_;
     static_cast<Figures&>(statistics.figures) = state_->Stats();
-    const auto histograms = HistogramsOf(*context_);
+    const auto histograms = HistogramsOf(context_->data_path);
     for (size_t i = 0; i < kHistograms; ++i) statistics.latencies[i] = LatencyFigures::Of(histograms[i]);
   }
   statistics.gc_scheme = context_->collector->options().scheme;
@@ -205,18 +206,18 @@ Status MountedFileSystem::Unmount() {
   if (unmounted_) return Status::Ok();
   unmounted_ = true;
   const Status detached = inodes_->DetachAll();
-  if (context_->read_only()) return Status::Ok();
-  context_->writers.Stop();
+  if (context_->catalog.read_only()) return Status::Ok();
+  context_->data_path.writers.Stop();
   context_->collector->Stop();
-  Status status = context_->journal->Sync(context_->journal->last_sequence());
+  Status status = context_->catalog.journal->Sync(context_->catalog.journal->last_sequence());
   if (status.ok()) status = detached;
-  if (status.ok()) status = context_->engine.Flush(IoClass::kOther);
-  context_->pool->Stop();
+  if (status.ok()) status = context_->data_path.engine.Flush(IoClass::kOther);
+  context_->data_path.pool->Stop();
   publisher_->Stop();
-  const Status closed = context_->journal->Close();
+  const Status closed = context_->catalog.journal->Close();
   context_->statistics_page->End();
   // What could not be written stays, for the next mount to try.
-  if (status.ok() && closed.ok() && context_->kept != nullptr) context_->kept->Remove();
+  if (status.ok() && closed.ok() && context_->data_path.kept != nullptr) context_->data_path.kept->Remove();
   return status.ok() ? closed : status;
 }
 

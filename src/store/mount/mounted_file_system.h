@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "store/file/mount_context.h"
 #include "store/file_system.h"
 #include "store/mount/file_opener.h"
+#include "store/mount/mount_context.h"
 #include "store/mount/mounted_inodes.h"
 #include "store/mount/mounted_state.h"
 #include "store/mount/namespace.h"
@@ -28,13 +28,13 @@ class MountedFileSystem final : public FileSystem {
   MountedFileSystem(std::shared_ptr<MountContext> context, std::unique_ptr<ReadOnlyRefresh> refresh)
       : context_(std::move(context)),
         refresh_(std::move(refresh)),
-        names_(*context_),
+        names_(context_->catalog),
         files_(context_, refresh_.get()),
         state_(std::make_unique<MountedState>(*context_, refresh_.get())),
         collection_(std::make_unique<MountedCollection>(*context_)),
-        groups_(std::make_unique<MountedGroups>(*context_)),
+        groups_(std::make_unique<MountedGroups>(context_->catalog)),
         inodes_(std::make_unique<MountedInodes>(context_, names_, files_)),
-        publisher_(context_->read_only() ? nullptr : std::make_unique<StatisticsPublisher>(*context_)) {}
+        publisher_(context_->catalog.read_only() ? nullptr : std::make_unique<StatisticsPublisher>(*context_)) {}
 
   ~MountedFileSystem() override;
 
@@ -54,7 +54,7 @@ class MountedFileSystem final : public FileSystem {
   Status SetModified(std::string_view path, uint64_t modified_s) override {
     return names_.SetModified(path, modified_s);
   }
-  Status SyncMetadata() override { return context_->SyncMetadata(); }
+  Status SyncMetadata() override { return context_->catalog.SyncMetadata(); }
 
   Result<std::unique_ptr<FileWriter>> Create(std::string_view path, const CreateOptions& options) override;
   Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) override;
@@ -72,11 +72,13 @@ class MountedFileSystem final : public FileSystem {
   MountContext& context() const { return *context_; }
 
  private:
-  Mutex& mutex() const ISOZONE_RETURN_CAPABILITY(context_->namespace_mutex) { return context_->namespace_mutex; }
+  Mutex& mutex() const ISOZONE_RETURN_CAPABILITY(context_->catalog.namespace_mutex) {
+    return context_->catalog.namespace_mutex;
+  }
 
   // Returns the file at `path`. kIsDirectory; kNotSupported for a symbolic link.
-  Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
-  Result<InodeId> FileAt(std::string_view path) const ISOZONE_EXCLUDES(context_->namespace_mutex);
+  Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(context_->catalog.namespace_mutex);
+  Result<InodeId> FileAt(std::string_view path) const ISOZONE_EXCLUDES(context_->catalog.namespace_mutex);
 
   const std::shared_ptr<MountContext> context_;
   const std::unique_ptr<ReadOnlyRefresh> refresh_;  // null where this process is the writer
@@ -86,9 +88,9 @@ class MountedFileSystem final : public FileSystem {
   const std::unique_ptr<MountedCollection> collection_;
   const std::unique_ptr<MountedGroups> groups_;
   const std::unique_ptr<MountedInodes> inodes_;
-  const std::unique_ptr<StatisticsPublisher> publisher_;   // null when read-only
-  const uint64_t mounted_s_ = context_->clock.NowWallS();  // seconds since 1970
-  bool unmounted_ = false;                                 // used by the owner's thread only
+  const std::unique_ptr<StatisticsPublisher> publisher_;             // null when read-only
+  const uint64_t mounted_s_ = context_->data_path.clock.NowWallS();  // seconds since 1970
+  bool unmounted_ = false;                                           // used by the owner's thread only
 };
 
 }  // namespace isozone

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "store/mount/mounted_state.h"
-
 namespace isozone {
 namespace {
 
@@ -63,10 +61,10 @@ Result<FileAttributes> MountedInodes::Lookup(uint64_t directory, std::string_vie
 }
 
 Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
-  if (!context_.read_only()) return std::unique_ptr<FileReader>();
+  if (!catalog_.read_only()) return std::unique_ptr<FileReader>();
   {
-    const MutexLock lock(context_.namespace_mutex);
-    const Inode* found = context_.state.Find(id);
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* found = catalog_.state.Find(id);
     if (found == nullptr || !files_.MayGrow(*found)) return std::unique_ptr<FileReader>();
   }
   ISOZONE_ASSIGN_OR_RETURN(auto log, files_.Open(id));
@@ -78,10 +76,10 @@ Result<FileAttributes> MountedInodes::GetAttributes(uint64_t inode) {
   ISOZONE_RETURN_IF_ERROR(files_.Refresh());
   ISOZONE_ASSIGN_OR_RETURN(const auto log, FollowLog(id));
   const std::shared_ptr<SharedFile> open = open_->Find(id);  // goes behind the lock
-  const MutexLock lock(context_.namespace_mutex);
-  const Inode* found = context_.state.Find(id);
+  const MutexLock lock(catalog_.namespace_mutex);
+  const Inode* found = catalog_.state.Find(id);
   if (found == nullptr && open == nullptr) return NoInode(id);
-  FileAttributes a = found == nullptr ? open->NamelessAttributes() : AttributesOf(context_, *found);
+  FileAttributes a = found == nullptr ? open->NamelessAttributes() : catalog_.AttributesOf(*found);
   if (const FileTime modified = open == nullptr ? FileTime() : open->modified(); modified != FileTime()) {
     a.modified = modified;
     a.modified_s = a.modified.s;
@@ -91,41 +89,41 @@ Result<FileAttributes> MountedInodes::GetAttributes(uint64_t inode) {
 }
 
 Result<std::string> MountedInodes::PathOf(uint64_t inode) {
-  const MutexLock lock(context_.namespace_mutex);
-  std::vector<std::string> paths = context_.state.PathsOf(InodeId(inode));
+  const MutexLock lock(catalog_.namespace_mutex);
+  std::vector<std::string> paths = catalog_.state.PathsOf(InodeId(inode));
   if (paths.empty()) return NoInode(InodeId(inode));
   return std::move(paths.front());
 }
 
 Result<uint64_t> MountedInodes::AllocatedBytes(uint64_t inode) {
-  const MutexLock lock(context_.namespace_mutex);
-  const Inode* found = context_.state.Find(InodeId(inode));
+  const MutexLock lock(catalog_.namespace_mutex);
+  const Inode* found = catalog_.state.Find(InodeId(inode));
   if (found == nullptr) return NoInode(InodeId(inode));
   // What the metadata does not know yet is at the end.
-  const auto file = context_.FindOpen(found->id);
+  const auto file = catalog_.FindOpen(found->id);
   return found->allocated() + (file == nullptr || file->size() < found->size ? 0 : file->size() - found->size);
 }
 
 Result<std::unique_ptr<DirectoryStream>> MountedInodes::OpenDirectory(uint64_t directory) {
   ISOZONE_RETURN_IF_ERROR(files_.Refresh());
-  const MutexLock lock(context_.namespace_mutex);
-  const Inode* found = context_.state.Find(InodeId(directory));
+  const MutexLock lock(catalog_.namespace_mutex);
+  const Inode* found = catalog_.state.Find(InodeId(directory));
   if (found == nullptr) return NoInode(InodeId(directory));
   if (!found->is_directory) return Status::NotDirectory(fmt::format("inode {} is not a directory", directory));
   return std::unique_ptr<DirectoryStream>(std::make_unique<NamesAtOnce>(names_, found->id));
 }
 
 Result<std::string> MountedInodes::ReadLink(uint64_t inode) {
-  const MutexLock lock(context_.namespace_mutex);
-  const Inode* found = context_.state.Find(InodeId(inode));
+  const MutexLock lock(catalog_.namespace_mutex);
+  const Inode* found = catalog_.state.Find(InodeId(inode));
   if (found == nullptr) return NoInode(InodeId(inode));
   if (!found->is_symlink()) return Status::InvalidArgument(fmt::format("inode {} is not a symbolic link", inode));
   return found->details->target;
 }
 
 uint64_t MountedInodes::inode_count() const {
-  const MutexLock lock(context_.namespace_mutex);
-  return context_.state.size();
+  const MutexLock lock(catalog_.namespace_mutex);
+  return catalog_.state.size();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -261,8 +259,8 @@ Result<std::shared_ptr<PositionalFile>> MountedInodes::Open(uint64_t inode) {
   const InodeId id(inode);
   if (auto file = open_->Find(id)) return std::shared_ptr<PositionalFile>(std::move(file));
   {
-    const MutexLock lock(context_.namespace_mutex);
-    const Inode* found = context_.state.Find(id);
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* found = catalog_.state.Find(id);
     if (found == nullptr) return NoInode(id);
     if (found->is_directory) return Status::IsDirectory(fmt::format("inode {} is a directory", inode));
     if (found->is_symlink()) return Status::InvalidArgument(fmt::format("inode {} is a symbolic link", inode));

@@ -20,7 +20,7 @@ class MountedInodes final : public InodeFiles {
  public:
   // `names` and `files` outlive this.
   MountedInodes(const std::shared_ptr<MountContext>& context, Namespace& names, FileOpener& files)
-      : context_(*context), names_(names), files_(files), open_(std::make_shared<OpenInodes>(context, files)) {}
+      : catalog_(context->catalog), names_(names), files_(files), open_(std::make_shared<OpenInodes>(context, files)) {}
 
   Result<FileAttributes> Lookup(uint64_t directory, std::string_view name) override;
   Result<FileAttributes> GetAttributes(uint64_t inode) override;
@@ -66,7 +66,7 @@ class MountedInodes final : public InodeFiles {
   Result<FileAttributes> Make(uint64_t directory, std::string_view name, Inode inode, const InodeOwner& owner,
                               std::string_view target = {});
 
-  MountContext& context_;
+  Catalog& catalog_;
   Namespace& names_;
   FileOpener& files_;
   const std::shared_ptr<OpenInodes> open_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "store/file/file_space.h"
 #include "store/file/open_log.h"
 #include "store/metadata/metadata_io.h"
 #include "store/mount/figure_sources.h"
@@ -14,34 +15,23 @@
 namespace isozone {
 namespace {
 
-void TakeDetails(const InodeDetails& details, FileAttributes& a) {
-  a.mode = details.mode;
-  a.user = details.user;
-  a.group = details.group;
-  if (details.modified.s == a.modified_s) a.modified = details.modified;
-  a.changed = std::max(details.changed, a.modified);
-  if (details.target.empty()) return;
-  a.type = InodeType::kSymlink;
-  a.size = details.target.size();
-}
-
 // The regions of a log that is being written, each with the most that it can hold.
 using OpenRegions = std::vector<std::pair<LogRegion, uint64_t>>;
 
-OpenRegions OpenRegionsOf(const MountContext& context, const Inode& inode) ISOZONE_REQUIRES(context.namespace_mutex) {
+OpenRegions OpenRegionsOf(const Catalog& catalog, const Inode& inode) ISOZONE_REQUIRES(catalog.namespace_mutex) {
   OpenRegions open;
   for (const LogRegion& region : inode.regions) {
-    if (region.open()) open.emplace_back(region, context.state.BytesOf(region, context.geometry().zone_capacity));
+    if (region.open()) open.emplace_back(region, catalog.state.BytesOf(region, catalog.geometry.zone_capacity));
   }
   return open;
 }
 
 // What the device has in them by now. It is asked, so the caller does not hold the namespace mutex.
 Result<std::vector<ZoneOfFile>> WrittenIn(const MountContext& context, const OpenRegions& open)
-    ISOZONE_EXCLUDES(context.namespace_mutex) {
+    ISOZONE_EXCLUDES(context.catalog.namespace_mutex) {
   std::vector<ZoneOfFile> written;
   for (const auto& [region, most] : open) {
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*context.device, region.zone));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*context.data_path.device, region.zone));
     const uint64_t bytes = zone.write_pointer - std::min(region.begin, zone.write_pointer);
     written.push_back({region.zone, std::min(most, bytes)});
   }
@@ -49,7 +39,7 @@ Result<std::vector<ZoneOfFile>> WrittenIn(const MountContext& context, const Ope
 }
 
 Result<uint64_t> BytesIn(const MountContext& context, const OpenRegions& open)
-    ISOZONE_EXCLUDES(context.namespace_mutex) {
+    ISOZONE_EXCLUDES(context.catalog.namespace_mutex) {
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneOfFile> written, WrittenIn(context, open));
   uint64_t bytes = 0;
   for (const ZoneOfFile& zone : written) bytes += zone.bytes;
@@ -57,24 +47,6 @@ Result<uint64_t> BytesIn(const MountContext& context, const OpenRegions& open)
 }
 
 }  // namespace
-
-FileAttributes AttributesOf(MountContext& context, const Inode& inode) {
-  FileAttributes a;
-  a.inode = inode.id.value();
-  a.is_directory = inode.is_directory;
-  a.kind = inode.kind;
-  a.lifetime = inode.lifetime;
-  a.level = inode.level;
-  a.size = inode.size;
-  a.modified_s = inode.modified_s;
-  a.links = static_cast<uint32_t>(inode.links.size());
-  a.modified = a.changed = {inode.modified_s, 0};
-  a.type = inode.is_directory ? InodeType::kDirectory : InodeType::kRegular;
-  a.mode = inode.is_directory ? 0755 : 0644;
-  if (inode.details != nullptr) TakeDetails(*inode.details, a);
-  if (const auto file = context.FindOpen(inode.id)) a.size = file->size();
-  return a;
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // State
@@ -87,7 +59,7 @@ Figures MountedState::Stats() const {
     sources.space = refresh_->Space();
     sources.metadata = {copies.whole.size(), copies.wanted, /*failed=*/false};
   }
-  return FiguresOf(context_, sources);
+  return FiguresOf(context_.data_path, sources);
 }
 
 Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& visit) const {
@@ -98,14 +70,14 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
     Inode inode;
     OpenRegions open;
     {
-      const MutexLock lock(context_.namespace_mutex);
-      const Inode* next = context_.state.Next(last);
+      const MutexLock lock(context_.catalog.namespace_mutex);
+      const Inode* next = context_.catalog.state.Next(last);
       if (next == nullptr) return Status::Ok();
       inode = *next;
-      details.paths = context_.state.PathsOf(inode.id);
-      details.attributes = AttributesOf(context_, inode);
+      details.paths = context_.catalog.state.PathsOf(inode.id);
+      details.attributes = context_.catalog.AttributesOf(inode);
       details.allocated = inode.allocated();
-      open = OpenRegionsOf(context_, inode);
+      open = OpenRegionsOf(context_.catalog, inode);
     }
     last = inode.id;
     if (inode.kind == FileKind::kLog) {
@@ -121,7 +93,8 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
 
 Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
   if (refresh_ == nullptr || !refresh_->MayGrow(inode)) {
-    ISOZONE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(context_.engine, context_.frame_seed, inode));
+    ISOZONE_ASSIGN_OR_RETURN(const LogContents log,
+                             ReadLog(context_.data_path.engine, context_.data_path.frame_seed, inode));
     if (refresh_ != nullptr) details.attributes.size = log.size;
     details.extents = log.extents;
     return Status::Ok();
@@ -133,24 +106,24 @@ Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
   Status status = refresh_->GrowLog(**file);
   details.attributes.size = (*file)->size();
   details.extents = (*file)->Extents();
-  context_.Release(*std::move(file));
-  const MutexLock lock(context_.namespace_mutex);
-  return context_.state.Find(inode.id) == nullptr ? Status::Ok() : status;  // it was removed meanwhile
+  context_.catalog.Release(*std::move(file));
+  const MutexLock lock(context_.catalog.namespace_mutex);
+  return context_.catalog.state.Find(inode.id) == nullptr ? Status::Ok() : status;  // it was removed meanwhile
 }
 
 MetadataCopies MountedState::Metadata() const {
   if (refresh_ != nullptr) return refresh_->Metadata();
-  return {context_.journal->copies_wanted(), context_.journal->Copies()};
+  return {context_.catalog.journal->copies_wanted(), context_.catalog.journal->Copies()};
 }
 
 Status MountedState::RestoreMetadataCopies() {
-  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  return context_.journal->RestoreCopies();
+  if (context_.catalog.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  return context_.catalog.journal->RestoreCopies();
 }
 
 std::string MountedState::read_only_reason() const {
-  if (context_.read_only()) return "mounted read-only";
-  return std::string(context_.journal->status().message());
+  if (context_.catalog.read_only()) return "mounted read-only";
+  return std::string(context_.catalog.journal->status().message());
 }
 
 Result<uint64_t> MountedState::AllocatedBytes(std::string_view path) const {
@@ -158,26 +131,27 @@ Result<uint64_t> MountedState::AllocatedBytes(std::string_view path) const {
   uint64_t allocated = 0;
   OpenRegions open;
   {
-    const MutexLock lock(context_.namespace_mutex);
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
+    const MutexLock lock(context_.catalog.namespace_mutex);
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.catalog.state.Lookup(path));
     allocated = inode->allocated();
-    open = OpenRegionsOf(context_, *inode);
+    open = OpenRegionsOf(context_.catalog, *inode);
   }
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t growing, BytesIn(context_, open));
   return allocated + growing;
 }
 
 Result<std::vector<FileInZone>> MountedState::FilesIn(ZoneId zone) const {
-  if (zone.value() >= context_.geometry().zone_count) {
-    return Status::InvalidArgument(
-        fmt::format("zone {} does not exist: the device has {} zones", zone.value(), context_.geometry().zone_count));
+  if (zone.value() >= context_.data_path.geometry().zone_count) {
+    return Status::InvalidArgument(fmt::format("zone {} does not exist: the device has {} zones", zone.value(),
+                                               context_.data_path.geometry().zone_count));
   }
   if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(context_.engine.device(), zone));
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(context_.data_path.engine.device(), zone));
   std::vector<FileInZone> files;
-  const MutexLock lock(context_.namespace_mutex);
-  for (const auto& [id, bytes] : context_.state.BytesIn(zone, descriptor.write_pointer)) {
-    if (bytes > 0) files.push_back({id.value(), context_.state.PathsOf(id), context_.state.Find(id)->kind, bytes});
+  const MutexLock lock(context_.catalog.namespace_mutex);
+  for (const auto& [id, bytes] : context_.catalog.state.BytesIn(zone, descriptor.write_pointer)) {
+    if (bytes > 0)
+      files.push_back({id.value(), context_.catalog.state.PathsOf(id), context_.catalog.state.Find(id)->kind, bytes});
   }
   return files;
 }
@@ -187,10 +161,10 @@ Result<std::vector<ZoneOfFile>> MountedState::ZonesOf(std::string_view path) con
   std::map<ZoneId, uint64_t> bytes;
   OpenRegions open;
   {
-    const MutexLock lock(context_.namespace_mutex);
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
-    for (const auto& [zone, in_zone] : SpaceOf(context_.geometry(), *inode)) bytes[zone] += in_zone;
-    open = OpenRegionsOf(context_, *inode);
+    const MutexLock lock(context_.catalog.namespace_mutex);
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.catalog.state.Lookup(path));
+    for (const auto& [zone, in_zone] : SpaceOf(context_.data_path.geometry(), *inode)) bytes[zone] += in_zone;
+    open = OpenRegionsOf(context_.catalog, *inode);
   }
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneOfFile> written, WrittenIn(context_, open));
   for (const ZoneOfFile& zone : written) bytes[zone.zone] += zone.bytes;
@@ -202,8 +176,8 @@ Result<std::vector<ZoneOfFile>> MountedState::ZonesOf(std::string_view path) con
 }
 
 Status MountedState::Settle() {
-  ISOZONE_RETURN_IF_ERROR(context_.SyncMetadata());
-  return context_.pool->Settle();
+  ISOZONE_RETURN_IF_ERROR(context_.catalog.SyncMetadata());
+  return context_.data_path.pool->Settle();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -211,31 +185,31 @@ Status MountedState::Settle() {
 // ---------------------------------------------------------------------------------------------------------------------
 
 Result<CopyStats> MountedCollection::Run(double free_percent, const GcProgress& progress) {
-  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  ISOZONE_RETURN_IF_ERROR(context_.journal->status());
+  if (context_.catalog.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  ISOZONE_RETURN_IF_ERROR(context_.catalog.journal->status());
   return context_.collector->Run(free_percent, progress);
 }
 
 GcPlan MountedCollection::Plan(bool all) const { return context_.collector->Plan(all); }
 
 Status MountedCollection::SetOptions(const GcOptions& options) {
-  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  if (context_.catalog.read_only()) return Status::ReadOnly("the file system is mounted read-only");
   return context_.collector->SetOptions(options);
 }
 
 std::shared_ptr<const ZoneGroups> MountedGroups::Get() const {
-  const MutexLock lock(context_.namespace_mutex);
-  return context_.state.device().groups;
+  const MutexLock lock(catalog_.namespace_mutex);
+  return catalog_.state.device().groups;
 }
 
 Status MountedGroups::Set(const ZoneGroups& groups) {
   uint64_t sequence = 0;
   {
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     const MetadataOp op = SetZoneGroups{std::make_shared<const ZoneGroups>(groups)};
-    ISOZONE_ASSIGN_OR_RETURN(sequence, context_.Commit({&op, 1}));
+    ISOZONE_ASSIGN_OR_RETURN(sequence, catalog_.Commit({&op, 1}));
   }
-  return context_.journal->Sync(sequence);
+  return catalog_.journal->Sync(sequence);
 }
 
 }  // namespace isozone

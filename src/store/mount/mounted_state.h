@@ -9,34 +9,33 @@
 #include <string_view>
 #include <vector>
 
-#include "store/file/mount_context.h"
 #include "store/file_system.h"
+#include "store/mount/mount_context.h"
 #include "store/mount/read_only_refresh.h"
 
 namespace isozone {
-
-// As of now: of an open file, what a reader can read.
-FileAttributes AttributesOf(MountContext& context, const Inode& inode) ISOZONE_REQUIRES(context.namespace_mutex);
 
 class MountedState final : public FileSystemState {
  public:
   // Both outlive this. `refresh`: null where this process is the writer.
   MountedState(MountContext& context, ReadOnlyRefresh* refresh) : context_(context), refresh_(refresh) {}
 
-  SpaceInfo Space() const override { return refresh_ == nullptr ? context_.pool->Space() : refresh_->Space(); }
+  SpaceInfo Space() const override {
+    return refresh_ == nullptr ? context_.data_path.pool->Space() : refresh_->Space();
+  }
   Figures Stats() const override;
-  std::vector<ZoneView> Zones() const override { return context_.pool->Zones(); }
+  std::vector<ZoneView> Zones() const override { return context_.data_path.pool->Zones(); }
   Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;
   Result<uint64_t> AllocatedBytes(std::string_view path) const override;
   Result<std::vector<FileInZone>> FilesIn(ZoneId zone) const override;
   Result<std::vector<ZoneOfFile>> ZonesOf(std::string_view path) const override;
   ZoneRoom RoomOf(const DataClass& data, uint64_t together_with) const override {
-    return context_.pool->RoomOf(data, together_with);
+    return context_.data_path.pool->RoomOf(data, together_with);
   }
   std::string label() const override { return context_.label; }
   std::string uuid() const override { return context_.uuid; }
-  const MountOptions& options() const override { return context_.options; }
-  const ZonedDevice& device() const override { return *context_.device; }
+  const MountOptions& options() const override { return context_.data_path.options; }
+  const ZonedDevice& device() const override { return *context_.data_path.device; }
   MetadataCopies Metadata() const override;
   Status RestoreMetadataCopies() override;
   std::string read_only_reason() const override;
@@ -44,7 +43,7 @@ class MountedState final : public FileSystemState {
 
  private:
   // Where the frames of a log are, and its size where it grows in another process.
-  Status ReadLogOf(const Inode& inode, FileDetails& details) const ISOZONE_EXCLUDES(context_.namespace_mutex);
+  Status ReadLogOf(const Inode& inode, FileDetails& details) const ISOZONE_EXCLUDES(context_.catalog.namespace_mutex);
 
   MountContext& context_;
   ReadOnlyRefresh* const refresh_;
@@ -65,14 +64,14 @@ class MountedCollection final : public GarbageCollection {
 
 class MountedGroups final : public ZoneGroupRecord {
  public:
-  // `context` outlives this.
-  explicit MountedGroups(MountContext& context) : context_(context) {}
+  // `catalog` outlives this.
+  explicit MountedGroups(Catalog& catalog) : catalog_(catalog) {}
 
   std::shared_ptr<const ZoneGroups> Get() const override;
   Status Set(const ZoneGroups& groups) override;
 
  private:
-  MountContext& context_;
+  Catalog& catalog_;
 };
 
 }  // namespace isozone

@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "store/file/file_space.h"
 #include "store/metadata/metadata_rules.h"
-#include "store/mount/mounted_state.h"
+#include "store/space/zone_pool.h"
 
 namespace isozone {
 namespace {
@@ -46,7 +47,7 @@ Result<Namespace::Place> Namespace::FindPlace(const Where& where) const {
   const auto [path, name] = where.directory ? std::pair(std::string_view(), where.name) : SplitPath(where.name);
   const Inode* directory = nullptr;
   if (where.directory) {
-    directory = context_.state.Find(*where.directory);
+    directory = catalog_.state.Find(*where.directory);
     if (directory == nullptr) return NoInode(*where.directory);
   } else {
     if (!where.name.starts_with('/')) {
@@ -54,12 +55,12 @@ Result<Namespace::Place> Namespace::FindPlace(const Where& where) const {
     }
     if (name.empty()) return Status::InvalidArgument(fmt::format("path '{}' names the root directory", where.name));
     ISOZONE_RETURN_IF_ERROR(CheckName(name));
-    ISOZONE_ASSIGN_OR_RETURN(directory, context_.state.Lookup(path));
+    ISOZONE_ASSIGN_OR_RETURN(directory, catalog_.state.Lookup(path));
   }
   if (!directory->is_directory) {
     return Status::NotDirectory(fmt::format("'{}': what it would lie in is not a directory", where.name));
   }
-  return Place{directory, {directory->id, std::string(name)}, context_.state.Child(directory->id, name)};
+  return Place{directory, {directory->id, std::string(name)}, catalog_.state.Child(directory->id, name)};
 }
 
 Result<Namespace::Place> Namespace::FindExisting(const Where& where) const {
@@ -80,7 +81,7 @@ Result<Namespace::Place> Namespace::FindFree(const Where& where) const {
 }
 
 Result<InodeId> Namespace::Find(const Where& where) const {
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   ISOZONE_ASSIGN_OR_RETURN(const Place place, FindExisting(where));
   return place.existing->id;
 }
@@ -88,12 +89,12 @@ Result<InodeId> Namespace::Find(const Where& where) const {
 void Namespace::VisitNames(InodeId directory, const Visit& visit) const {
   std::string last;  // the one that was visited last before the mutex was let go
   for (size_t count = kNamesAtOnce; count == kNamesAtOnce;) {
-    const MutexLock lock(context_.namespace_mutex);
-    if (context_.state.Find(directory) == nullptr) return;  // it was removed: it has none
-    const DirectoryTable& names = context_.state.Children(directory);
+    const MutexLock lock(catalog_.namespace_mutex);
+    if (catalog_.state.Find(directory) == nullptr) return;  // it was removed: it has none
+    const DirectoryTable& names = catalog_.state.Children(directory);
     auto name = names.Behind(last);
     for (count = 0; count < kNamesAtOnce && name != names.end(); ++count, ++name) {
-      visit((*name).name, *context_.state.Find((*name).inode));
+      visit((*name).name, *catalog_.state.Find((*name).inode));
       if (count + 1 == kNamesAtOnce) last = (*name).name;
     }
   }
@@ -101,19 +102,19 @@ void Namespace::VisitNames(InodeId directory, const Visit& visit) const {
 
 bool Namespace::IsAbove(const Inode& inode, const Inode& directory) const {
   if (!inode.is_directory) return false;
-  for (const Inode* up = &directory;; up = context_.state.Find(up->links.front().parent)) {
+  for (const Inode* up = &directory;; up = catalog_.state.Find(up->links.front().parent)) {
     if (up->id == inode.id) return true;
     if (up->id == kRootInode) return false;
   }
 }
 
 Status Namespace::CheckEmpty(const Inode& inode, const Where& where) const {
-  if (!inode.is_directory || context_.state.Children(inode.id).empty()) return Status::Ok();
+  if (!inode.is_directory || catalog_.state.Children(inode.id).empty()) return Status::Ok();
   return Status::NotEmpty(fmt::format("'{}' is not empty", where.name));
 }
 
 FileTime Namespace::Now() const {
-  const uint64_t ns = context_.clock.NowWallNs();
+  const uint64_t ns = catalog_.clock.NowWallNs();
   return {ns / kSecondNs, static_cast<uint32_t>(ns % kSecondNs)};
 }
 
@@ -144,26 +145,26 @@ void Namespace::AddUnlink(const Inode& inode, const InodeLink& link, Times times
 }
 
 Status Namespace::Commit(std::span<const MetadataOp> ops, const Inode* unlinked) {
-  if (unlinked == nullptr || unlinked->links.size() > 1) return context_.Commit(ops).status();
+  if (unlinked == nullptr || unlinked->links.size() > 1) return catalog_.Commit(ops).status();
   const InodeId id = unlinked->id;
   // A region that a writer has open is not part of this, since the writer claims it.
-  const auto space = SpaceOf(context_.geometry(), *unlinked);
+  const auto space = SpaceOf(catalog_.geometry, *unlinked);
   // A log of unknown lifetime is most likely a WAL.
   const bool unknown_log = unlinked->kind == FileKind::kLog && unlinked->lifetime == Lifetime::kNotSet;
   const Lifetime lifetime = unknown_log ? Lifetime::kShort : unlinked->lifetime;
-  const auto file = context_.FindOpen(id);
+  const auto file = catalog_.FindOpen(id);
   std::shared_ptr<const InodeDetails> details = file == nullptr ? nullptr : DetailsOf(*unlinked);
-  ISOZONE_RETURN_IF_ERROR(context_.Commit(ops).status());
+  ISOZONE_RETURN_IF_ERROR(catalog_.Commit(ops).status());
   if (file != nullptr) {
     file->NoteRemoved();
     file->details = std::move(details);
   }
   std::vector<ZoneId> zones;
   for (const auto& [zone, bytes] : space) zones.push_back(zone);
-  context_.pool->NoteDeletion(lifetime, zones);
-  SpaceClaim unnamed = SpaceClaim::FromMetadata(*context_.pool, space);
-  if (auto unread = context_.unread_logs.extract(id)) unnamed.Merge(std::move(unread.mapped()));
-  context_.LeaveToHandles(id, std::move(unnamed));
+  catalog_.pool->NoteDeletion(lifetime, zones);
+  SpaceClaim unnamed = SpaceClaim::FromMetadata(*catalog_.pool, space);
+  if (auto unread = catalog_.unread_logs.extract(id)) unnamed.Merge(std::move(unread.mapped()));
+  catalog_.LeaveToHandles(id, std::move(unnamed));
   return Status::Ok();
 }
 
@@ -172,8 +173,8 @@ Status Namespace::Commit(std::span<const MetadataOp> ops, const Inode* unlinked)
 // ---------------------------------------------------------------------------------------------------------------------
 
 Result<InodeId> Namespace::Put(const Place& place, Inode inode, Times times) {
-  const InodeId id = inode.id = context_.state.NextId();
-  inode.modified_s = inode.details == nullptr ? context_.clock.NowWallS() : inode.details->modified.s;
+  const InodeId id = inode.id = catalog_.state.NextId();
+  inode.modified_s = inode.details == nullptr ? catalog_.clock.NowWallS() : inode.details->modified.s;
   inode.links = {place.link};
   std::vector<MetadataOp> ops;
   if (place.existing != nullptr) AddUnlink(*place.existing, place.link, times, ops);
@@ -186,31 +187,31 @@ Result<InodeId> Namespace::Put(const Place& place, Inode inode, Times times) {
 Result<FileAttributes> Namespace::Make(const Where& where, Inode inode, Times times) {
   FileAttributes made;
   {
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     ISOZONE_ASSIGN_OR_RETURN(const Place place, FindFree(where));
     ISOZONE_ASSIGN_OR_RETURN(const InodeId id, Put(place, std::move(inode), times));
-    made = AttributesOf(context_, *context_.state.Find(id));
+    made = catalog_.AttributesOf(*catalog_.state.Find(id));
   }
-  ISOZONE_RETURN_IF_ERROR(context_.KeepNames());
+  ISOZONE_RETURN_IF_ERROR(catalog_.KeepNames());
   return made;
 }
 
 Result<std::shared_ptr<OpenFile>> Namespace::MakeOrReplace(const Where& where, Inode inode, Times times) {
   const FileKind kind = inode.kind;
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   ISOZONE_ASSIGN_OR_RETURN(const Place place, FindNew(where));
   if (place.existing != nullptr) ISOZONE_RETURN_IF_ERROR(CheckType(*place.existing, /*is_directory=*/false, where));
   ISOZONE_ASSIGN_OR_RETURN(const InodeId id, Put(place, std::move(inode), times));
-  auto file = std::make_shared<OpenFile>(id, kind, context_.geometry().zone_size, ExtentList(), Status::Ok());
+  auto file = std::make_shared<OpenFile>(id, kind, catalog_.geometry.zone_size, ExtentList(), Status::Ok());
   file->has_writer = true;
-  context_.open_files[id] = file;
+  catalog_.open_files[id] = file;
   return file;
 }
 
 Status Namespace::Link(InodeId id, const Where& to, Times times) {
   {
-    const MutexLock lock(context_.namespace_mutex);
-    const Inode* inode = context_.state.Find(id);
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* inode = catalog_.state.Find(id);
     if (inode == nullptr) return NoInode(id);
     if (inode->is_directory) return Status::IsDirectory(fmt::format("inode {} is a directory", id.value()));
     ISOZONE_ASSIGN_OR_RETURN(const Place place, FindFree(to));
@@ -221,12 +222,12 @@ Status Namespace::Link(InodeId id, const Where& to, Times times) {
     }
     ISOZONE_RETURN_IF_ERROR(Commit(ops, nullptr));
   }
-  return context_.KeepNames();
+  return catalog_.KeepNames();
 }
 
 Status Namespace::Remove(const Where& where, bool is_directory, Times times) {
   {
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     ISOZONE_ASSIGN_OR_RETURN(const Place place, FindExisting(where));
     ISOZONE_RETURN_IF_ERROR(CheckType(*place.existing, is_directory, where));
     ISOZONE_RETURN_IF_ERROR(CheckEmpty(*place.existing, where));
@@ -235,12 +236,12 @@ Status Namespace::Remove(const Where& where, bool is_directory, Times times) {
     AddUnlink(*place.existing, place.link, times, ops);
     ISOZONE_RETURN_IF_ERROR(Commit(ops, place.existing));
   }
-  return context_.KeepNames();
+  return catalog_.KeepNames();
 }
 
 Status Namespace::Rename(const Where& from, const Where& to, RenameMode mode, Times times) {
   {
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     ISOZONE_ASSIGN_OR_RETURN(const Place source, FindExisting(from));
     ISOZONE_ASSIGN_OR_RETURN(const Place target, mode == RenameMode::kNoReplace ? FindFree(to) : FindNew(to));
     const bool exchange = mode == RenameMode::kExchange;
@@ -269,7 +270,7 @@ Status Namespace::Rename(const Where& from, const Where& to, RenameMode mode, Ti
     if (exchanged != nullptr) ops.emplace_back(AddLink{exchanged->id, source.link});
     ISOZONE_RETURN_IF_ERROR(Commit(ops, replaced));
   }
-  return context_.KeepNames();
+  return catalog_.KeepNames();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -278,20 +279,20 @@ Status Namespace::Rename(const Where& from, const Where& to, RenameMode mode, Ti
 
 Status Namespace::SetModified(std::string_view path, uint64_t modified_s) {
   {
-    const MutexLock lock(context_.namespace_mutex);
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
+    const MutexLock lock(catalog_.namespace_mutex);
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, catalog_.state.Lookup(path));
     const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s, inode->level};
     ISOZONE_RETURN_IF_ERROR(Commit({&op, 1}, nullptr));
-    if (const auto file = context_.FindOpen(inode->id)) file->keeps_time = true;
+    if (const auto file = catalog_.FindOpen(inode->id)) file->keeps_time = true;
   }
-  return context_.KeepNames();
+  return catalog_.KeepNames();
 }
 
 Status Namespace::ChangeDetails(InodeId id, const std::function<Status(InodeDetails&)>& change) {
   {
-    const MutexLock lock(context_.namespace_mutex);
-    const Inode* inode = context_.state.Find(id);
-    const auto file = context_.FindOpen(id);
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* inode = catalog_.state.Find(id);
+    const auto file = catalog_.FindOpen(id);
     if (inode == nullptr && (file == nullptr || file->details == nullptr)) return NoInode(id);
     auto details = inode == nullptr ? std::make_shared<InodeDetails>(*file->details) : DetailsOf(*inode);
     ISOZONE_RETURN_IF_ERROR(change(*details));
@@ -303,13 +304,13 @@ Status Namespace::ChangeDetails(InodeId id, const std::function<Status(InodeDeta
       ISOZONE_RETURN_IF_ERROR(Commit({&op, 1}, nullptr));
     }
   }
-  return context_.KeepNames();
+  return catalog_.KeepNames();
 }
 
 Result<std::shared_ptr<const InodeDetails>> Namespace::Details(InodeId id) const {
-  const MutexLock lock(context_.namespace_mutex);
-  if (const Inode* inode = context_.state.Find(id)) return inode->details;
-  const auto file = context_.FindOpen(id);
+  const MutexLock lock(catalog_.namespace_mutex);
+  if (const Inode* inode = catalog_.state.Find(id)) return inode->details;
+  const auto file = catalog_.FindOpen(id);
   if (file == nullptr || file->details == nullptr) return NoInode(id);
   return file->details;
 }

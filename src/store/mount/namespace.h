@@ -8,7 +8,7 @@
 //   4  a file that has lost its last name leaves its space and its details to its open handles
 //
 // An operation holds the namespace mutex from the first step to the last. It returns when the change survives the end
-// of the process (MountContext::KeepNames); a Sync makes it durable.
+// of the process (Catalog::KeepNames); a Sync makes it durable.
 //
 // Thread safety: any thread.
 #pragma once
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "store/file/mount_context.h"
+#include "store/file/catalog.h"
 #include "store/file_system.h"
 #include "store/inode_files.h"
 #include "store/metadata/metadata.h"
@@ -47,8 +47,8 @@ class Namespace {
   // The names that VisitNames takes before it lets others have the namespace mutex.
   static constexpr size_t kNamesAtOnce = 1000;
 
-  // `context` outlives this.
-  explicit Namespace(MountContext& context) : context_(context) {}
+  // `catalog` outlives this.
+  explicit Namespace(Catalog& catalog) : catalog_(catalog) {}
 
   // Returns the time that a change gives now.
   FileTime Now() const;
@@ -63,7 +63,7 @@ class Namespace {
   // kAlreadyExists where the name is taken.
   Result<FileAttributes> Make(const Where& where, Inode inode, Times times);
   // Does the same for a file, which replaces one of this name, and returns it as one that has a writer. The caller
-  // makes that writer, and only then calls MountContext::KeepNames. kIsDirectory.
+  // makes that writer, and only then calls Catalog::KeepNames. kIsDirectory.
   Result<std::shared_ptr<OpenFile>> MakeOrReplace(const Where& where, Inode inode, Times times);
   // Gives a file or a symbolic link another name. kIsDirectory for a directory; kAlreadyExists.
   Status Link(InodeId id, const Where& to, Times times);
@@ -88,16 +88,16 @@ class Namespace {
     InodeLink link;
     const Inode* existing = nullptr;  // the inode that has the name now; null: none
   };
-  Result<Place> FindPlace(const Where& where) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  Result<Place> FindPlace(const Where& where) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // The place of a name that exists.
-  Result<Place> FindExisting(const Where& where) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  Result<Place> FindExisting(const Where& where) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // The place of a name that may be made.
-  Result<Place> FindNew(const Where& where) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  Result<Place> FindNew(const Where& where) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // The same, where the name is not taken.
-  Result<Place> FindFree(const Where& where) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  Result<Place> FindFree(const Where& where) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
   // Whether `inode` is a directory that is `directory`, or above it.
-  bool IsAbove(const Inode& inode, const Inode& directory) const ISOZONE_REQUIRES(context_.namespace_mutex);
-  Status CheckEmpty(const Inode& inode, const Where& where) const ISOZONE_REQUIRES(context_.namespace_mutex);
+  bool IsAbove(const Inode& inode, const Inode& directory) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
+  Status CheckEmpty(const Inode& inode, const Where& where) const ISOZONE_REQUIRES(catalog_.namespace_mutex);
 
   // The details of an inode; those that AttributesOf tells of it where it has none.
   static std::shared_ptr<InodeDetails> DetailsOf(const Inode& inode);
@@ -110,12 +110,12 @@ class Namespace {
   // Adds to `ops` what removes one name of an inode, and with the last one the inode.
   void AddUnlink(const Inode& inode, const InodeLink& link, Times times, std::vector<MetadataOp>& ops) const;
 
-  Result<InodeId> Put(const Place& place, Inode inode, Times times) ISOZONE_REQUIRES(context_.namespace_mutex);
+  Result<InodeId> Put(const Place& place, Inode inode, Times times) ISOZONE_REQUIRES(catalog_.namespace_mutex);
   Status Remove(const Where& where, bool is_directory, Times times);
   // Commits `ops` as one record. `unlinked` is the inode that loses a name by them; null: none does.
-  Status Commit(std::span<const MetadataOp> ops, const Inode* unlinked) ISOZONE_REQUIRES(context_.namespace_mutex);
+  Status Commit(std::span<const MetadataOp> ops, const Inode* unlinked) ISOZONE_REQUIRES(catalog_.namespace_mutex);
 
-  MountContext& context_;
+  Catalog& catalog_;
 };
 
 }  // namespace isozone

@@ -44,7 +44,7 @@ TEST_F(NamespaceCostTest, ASyncOfALogDoesNotWaitForWhoHoldsTheNamespace) {
   ISOZONE_ASSERT_OK(log->Sync());
   std::future<Status> synced;
   {
-    const MutexLock names(fs().context().namespace_mutex);
+    const MutexLock names(fs().context().catalog.namespace_mutex);
     synced = std::async(std::launch::async, [&] {
       ISOZONE_RETURN_IF_ERROR(log->Append(Bytes("the second goes where the first went")));
       return log->Sync();
@@ -120,7 +120,7 @@ TEST_F(NamespaceCostTest, ANameCostsTheSameWhateverAttributesItsDirectoryHas) {
     ISOZONE_ASSERT_OK(inodes.SetXattr(inode, "user.big", std::string(kBytes, 'x'), XattrMode::kSet));
   }
   ISOZONE_ASSERT_OK(fs().SyncMetadata());
-  const uint64_t before = fs().context().journal->Stats().bytes;
+  const uint64_t before = fs().context().catalog.journal->Stats().bytes;
   for (uint64_t i = 0; i < kNames; ++i) {
     const std::string name = std::to_string(i);
     ISOZONE_ASSERT_OK(inodes.Link(file, directory, name).status());
@@ -129,12 +129,12 @@ TEST_F(NamespaceCostTest, ANameCostsTheSameWhateverAttributesItsDirectoryHas) {
     ISOZONE_ASSERT_OK(inodes.Unlink(directory, "renamed"));
     ISOZONE_ASSERT_OK(fs().SyncMetadata());
   }
-  EXPECT_LT(fs().context().journal->Stats().bytes - before, kNames * kBytes);
+  EXPECT_LT(fs().context().catalog.journal->Stats().bytes - before, kNames * kBytes);
   EXPECT_EQ(inodes.GetXattr(directory, "user.big")->size(), kBytes);
 }
 
 TEST_F(NamespaceCostTest, AllocatedBytesCountWholeBlocks) {
-  const uint64_t block = fs().context().geometry().block_size;
+  const uint64_t block = fs().context().data_path.geometry().block_size;
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", std::string(block + 1, 'x')));
   EXPECT_EQ(fs().Stat("/f")->size, block + 1);
   EXPECT_EQ(fs().state().AllocatedBytes("/f").value(), 2 * block);
@@ -149,7 +149,7 @@ class FragmentedFileTest : public NamespaceCostTest, public testing::WithParamIn
 
   void SetUp() override {
     NamespaceCostTest::SetUp();
-    const DeviceGeometry& geometry = fs().context().geometry();
+    const DeviceGeometry& geometry = fs().context().data_path.geometry();
     Random random(3);
     std::vector<FileExtent> extents;
     for (uint64_t i = 0; i < GetParam(); ++i) {
@@ -161,15 +161,15 @@ class FragmentedFileTest : public NamespaceCostTest, public testing::WithParamIn
     inode.links = {{kRootInode, "fragmented"}};
     inode.size = bytes();
     inode.extents = extents;
-    const MutexLock lock(fs().context().namespace_mutex);
-    inode.id = id_ = fs().context().state.NextId();
+    const MutexLock lock(fs().context().catalog.namespace_mutex);
+    inode.id = id_ = fs().context().catalog.state.NextId();
     const std::vector<MetadataOp> ops = {PutInode{std::move(inode)}};
-    ISOZONE_ASSERT_OK(fs().context().state.Apply(ops));
+    ISOZONE_ASSERT_OK(fs().context().catalog.state.Apply(ops));
   }
   void TearDown() override {
-    const MutexLock lock(fs().context().namespace_mutex);
+    const MutexLock lock(fs().context().catalog.namespace_mutex);
     const std::vector<MetadataOp> ops = {RemoveLink{id_, {kRootInode, "fragmented"}}, RemoveInode{id_}};
-    ISOZONE_EXPECT_OK(fs().context().state.Apply(ops));
+    ISOZONE_EXPECT_OK(fs().context().catalog.state.Apply(ops));
   }
   uint64_t bytes() const { return GetParam() * kBlock; }
   template <typename Work>

@@ -23,7 +23,7 @@ class NamespaceTest : public testing::Test {
  protected:
   void SetUp() override {
     ISOZONE_ASSERT_OK(volume_.Mount());
-    names_ = std::make_unique<Namespace>(context());
+    names_ = std::make_unique<Namespace>(context().catalog);
     directory_ = InodeId(MakeDirectory({"/d"}));
     file_ = InodeId(names_->Make(kA, Inode(), Times::kStay)->inode);
   }
@@ -93,10 +93,10 @@ TEST_F(NamespaceTest, TimesChangeWhereTheCallSaysSo) {
 // Every change is one record, whoever asks for it; a refused one is none.
 TEST_F(NamespaceTest, AChangeIsOneRecord) {
   for (const Times times : {Times::kStay, Times::kChange}) {
-    uint64_t sequence = context().journal->last_sequence();
+    uint64_t sequence = context().catalog.journal->last_sequence();
     const auto expect_records = [&](uint64_t records) {
-      EXPECT_EQ(context().journal->last_sequence(), sequence + records);
-      sequence = context().journal->last_sequence();
+      EXPECT_EQ(context().catalog.journal->last_sequence(), sequence + records);
+      sequence = context().catalog.journal->last_sequence();
     };
     ISOZONE_ASSERT_OK(names_->Make(kB, Inode(), times).status());
     expect_records(1);

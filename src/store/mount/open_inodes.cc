@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "store/mount/mounted_state.h"
-
 namespace isozone {
 
 std::shared_ptr<SharedFile> OpenInodes::Await(InodeId id) {
@@ -41,12 +39,12 @@ Result<std::shared_ptr<SharedFile>> OpenInodes::Open(InodeId id) {
 }
 
 Result<std::unique_ptr<SharedFile>> OpenInodes::Make(InodeId id) {
-  MountContext& context = *services_.context;
+  Catalog& catalog = services_.context->catalog;
   ISOZONE_ASSIGN_OR_RETURN(auto file, services_.files.Open(id));
   FileAttributes attributes;
   {
-    const MutexLock lock(context.namespace_mutex);
-    if (const Inode* inode = context.state.Find(id)) attributes = AttributesOf(context, *inode);
+    const MutexLock lock(catalog.namespace_mutex);
+    if (const Inode* inode = catalog.state.Find(id)) attributes = catalog.AttributesOf(*inode);
   }
   return std::make_unique<SharedFile>(services_, std::move(file), attributes);
 }

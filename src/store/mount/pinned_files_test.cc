@@ -425,13 +425,13 @@ class FailingRefreshTest : public PinnedFilesTest, public testing::WithParamInte
     WriteLogs();
     Remove("/removed");
     ISOZONE_ASSERT_OK(writer_->collection().Run(100, {}).status());
-    if (GetParam().replaced) ISOZONE_ASSERT_OK(ContextOf(*writer_).journal->Checkpoint());
+    if (GetParam().replaced) ISOZONE_ASSERT_OK(ContextOf(*writer_).catalog.journal->Checkpoint());
   }
   static MountContext& ContextOf(FileSystem& fs) { return static_cast<MountedFileSystem&>(fs).context(); }
   size_t OpenFiles() {
     MountContext& context = ContextOf(*reader_);
-    const MutexLock lock(context.namespace_mutex);
-    return context.open_files.size();
+    const MutexLock lock(context.catalog.namespace_mutex);
+    return context.catalog.open_files.size();
   }
 
   FailingDevice* failing_ = nullptr;

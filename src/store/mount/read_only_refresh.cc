@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "store/file/file_space.h"
 #include "store/file/open_log.h"
 #include "store/metadata/metadata_codec.h"
 #include "store/metadata/metadata_io.h"
@@ -19,9 +20,11 @@ namespace isozone {
 ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading,
                                  std::function<Result<SpaceInfo>(MountContext&)> find_space)
     : context_(context),
+      data_path_(context.data_path),
+      catalog_(context.catalog),
       find_space_(std::move(find_space)),
-      space_(context.pool->Space()),
-      space_found_ns_(context.clock.NowNs()) {
+      space_(context.data_path.pool->Space()),
+      space_found_ns_(context.data_path.clock.NowNs()) {
   const MutexLock lock(mu_);
   Take(std::move(reading));
   const Status applied = ApplyKept();
@@ -51,7 +54,7 @@ Result<ReadOnlyRefresh::Pointers> ReadOnlyRefresh::ReadPointers() const {
   for (const MetadataCopy& copy : copies_) zones.insert(copy.zones.begin(), copy.zones.end());
   Pointers pointers;
   for (const ZoneId zone : zones) {
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(*context_.device, zone));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(*data_path_.device, zone));
     pointers.emplace_back(zone, descriptor.write_pointer);
   }
   return pointers;
@@ -66,7 +69,7 @@ Result<bool> ReadOnlyRefresh::SameCopies() {
     known.emplace_back(copy.head, copy.generation);
     everywhere |= copy.head.value() >= kHomeZonesMax;
   }
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(*context_.device, everywhere));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(*data_path_.device, everywhere));
   Generations now;
   for (const FoundSuperblock& f : found) now.emplace_back(f.zone, f.superblock.ok() ? f.superblock->generation : 0);
   std::sort(known.begin(), known.end());
@@ -144,7 +147,7 @@ Status ReadOnlyRefresh::GoOn() {
   for (;;) {
     ISOZONE_ASSIGN_OR_RETURN(const auto record, reader_->Next());
     if (!record) return {};
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     ISOZONE_RETURN_IF_ERROR(ApplyFromDevice(*record));
   }
 }
@@ -155,7 +158,7 @@ Status ReadOnlyRefresh::ApplyFromDevice(const MetadataReader::Record& record) {
   // A mount that begins where records were kept has not taken these over.
   for (const MetadataOp& op : ops) {
     const auto* begin = std::get_if<BeginMount>(&op);
-    if (begin != nullptr && begin->number != context_.state.device().mount_number) {
+    if (begin != nullptr && begin->number != catalog_.state.device().mount_number) {
       return Status::Busy("another mount has begun");
     }
   }
@@ -166,7 +169,7 @@ Status ReadOnlyRefresh::Apply(std::span<const MetadataOp> ops, uint64_t sequence
   for (const MetadataOp& op : ops) {
     if (const auto* removed = std::get_if<RemoveInode>(&op)) NoteRemoved(removed->inode, /*later=*/false);
   }
-  ISOZONE_RETURN_IF_ERROR(context_.state.Apply(ops));
+  ISOZONE_RETURN_IF_ERROR(catalog_.state.Apply(ops));
   applied_ = sequence;
   for (const MetadataOp& op : ops) {
     if (changed_) changed_->insert(InodeOf(op));
@@ -175,8 +178,8 @@ Status ReadOnlyRefresh::Apply(std::span<const MetadataOp> ops, uint64_t sequence
 }
 
 void ReadOnlyRefresh::NoteRemoved(InodeId id, bool later) {
-  const Inode* inode = context_.state.Find(id);
-  if (inode == nullptr || inode->kind != FileKind::kLog || context_.FindOpen(id) == nullptr) return;
+  const Inode* inode = catalog_.state.Find(id);
+  if (inode == nullptr || inode->kind != FileKind::kLog || catalog_.FindOpen(id) == nullptr) return;
   removed_logs_[id] = {*inode, !later || !inode->has_open_region()};
   if (changed_) changed_->insert(id);
 }
@@ -188,12 +191,13 @@ void ReadOnlyRefresh::NoteRemoved(InodeId id, bool later) {
 Status ReadOnlyRefresh::FindKept() {
   uint64_t number = 0;
   {
-    const MutexLock lock(context_.namespace_mutex);
-    number = context_.state.device().mount_number;
+    const MutexLock lock(catalog_.namespace_mutex);
+    number = catalog_.state.device().mount_number;
   }
   if (number == mount_number_ && kept_ != nullptr) return {};
   mount_number_ = number;
-  auto kept = KeptReader::Open(context_.device->name(), context_.options.kept_memory_directory, context_.uuid, number);
+  auto kept =
+      KeptReader::Open(data_path_.device->name(), data_path_.options.kept_memory_directory, context_.uuid, number);
   const Status found = kept.status();
   kept_ = kept.ok() ? *std::move(kept) : nullptr;
   has_kept_.store(kept_ != nullptr, std::memory_order_relaxed);
@@ -204,7 +208,7 @@ Status ReadOnlyRefresh::ApplyKept() {
   ISOZONE_RETURN_IF_ERROR(FindKept());
   if (kept_ == nullptr) return {};
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<KeptRecordBytes> records, kept_->RecordsAfter(applied_));
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   for (const KeptRecordBytes& record : records) {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> ops, DecodeRecord(record.body));
     ISOZONE_RETURN_IF_ERROR(Apply(ops, record.sequence));
@@ -215,20 +219,20 @@ Status ReadOnlyRefresh::ApplyKept() {
 Result<ReadOnlyRefresh::Tails> ReadOnlyRefresh::ReadTails() {
   Tails tails;
   if (kept_ == nullptr || !HasOpenLog()) return tails;
-  ISOZONE_ASSIGN_OR_RETURN(std::vector<KeptPiece> pieces, kept_->Pieces(context_.frame_seed));
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<KeptPiece> pieces, kept_->Pieces(data_path_.frame_seed));
   for (KeptPiece& piece : pieces) tails[piece.inode].push_back(std::move(piece));
   return tails;
 }
 
 Status ReadOnlyRefresh::ReadAll() {
-  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*context_.device));
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*data_path_.device));
   if (reading.metadata.uuid != context_.uuid) return Status::IoError("the device was formatted anew");
   {
-    const MutexLock lock(context_.namespace_mutex);
-    for (const auto& [id, file] : context_.open_files) {
+    const MutexLock lock(catalog_.namespace_mutex);
+    for (const auto& [id, file] : catalog_.open_files) {
       if (reading.metadata.state.Find(id) == nullptr) NoteRemoved(id, /*later=*/true);
     }
-    context_.state = std::move(reading.metadata.state);
+    catalog_.state = std::move(reading.metadata.state);
   }
   changed_.reset();
   Take(std::move(reading));
@@ -237,12 +241,12 @@ Status ReadOnlyRefresh::ReadAll() {
 
 SpaceInfo ReadOnlyRefresh::Space() {
   const MutexLock lock(space_mu_);
-  const int64_t now_ns = context_.clock.NowNs();
+  const int64_t now_ns = data_path_.clock.NowNs();
   if (now_ns - space_found_ns_ < kSecondNs) return space_;
   const auto found = find_space_(context_);
   if (!found.ok()) Log().warn("the space that is free cannot be told anew: {}", found.status().message());
   if (found.ok()) space_ = *found;
-  space_found_ns_ = context_.clock.NowNs();
+  space_found_ns_ = data_path_.clock.NowNs();
   return space_;
 }
 
@@ -257,8 +261,8 @@ MetadataCopies ReadOnlyRefresh::Metadata() const {
 }
 
 bool ReadOnlyRefresh::HasOpenLog() const {
-  const MutexLock lock(context_.namespace_mutex);
-  return std::ranges::any_of(context_.open_files, [](const auto& open) {
+  const MutexLock lock(catalog_.namespace_mutex);
+  return std::ranges::any_of(catalog_.open_files, [](const auto& open) {
     const auto file = open.second.lock();
     return file != nullptr && file->kind() == FileKind::kLog;
   });
@@ -273,18 +277,18 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails, Files files) {
   std::set<InodeId> stay;
   std::vector<std::shared_ptr<OpenFile>> logs;
   {
-    const MutexLock lock(context_.namespace_mutex);
-    std::erase_if(removed_logs_, [&](const auto& log) ISOZONE_REQUIRES(context_.namespace_mutex) {
-      return !context_.open_files.contains(log.first);
+    const MutexLock lock(catalog_.namespace_mutex);
+    std::erase_if(removed_logs_, [&](const auto& log) ISOZONE_REQUIRES(catalog_.namespace_mutex) {
+      return !catalog_.open_files.contains(log.first);
     });
-    for (auto& [id, weak] : context_.open_files) {
+    for (auto& [id, weak] : catalog_.open_files) {
       auto file = weak.lock();
-      const Inode* inode = context_.state.Find(id);
+      const Inode* inode = catalog_.state.Find(id);
       if (file == nullptr || !MayHaveMoved(id, inode)) continue;
       const bool is_removed = inode == nullptr;
       if (is_removed) inode = &removed_logs_.at(id).inode;
       const bool waits = files == Files::kButLogs && inode->kind == FileKind::kLog;
-      if (waits || !TakePins(*file, ZonesOf(context_.geometry(), *inode))) {
+      if (waits || !TakePins(*file, ZonesOf(data_path_.geometry(), *inode))) {
         // What was removed before it was pinned is lost.
         if (waits || !is_removed) stay.insert(id);
       } else if (inode->kind == FileKind::kLog) {
@@ -303,7 +307,7 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails, Files files) {
     const Status grown = GrowLogLocked(
         *file, tail == tails.end() ? std::span<const KeptPiece>() : std::span(tail->second), /*at_end=*/false);
     if (status.ok()) status = grown;
-    context_.Release(std::move(file));
+    catalog_.Release(std::move(file));
   }
   return status;
 }
@@ -315,8 +319,8 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails, Files files) {
 // Makes what the mount pins with, anew where it was given up: what exists is pinned again by the next look.
 void ReadOnlyRefresh::MakePins() {
   pins_ = nullptr;
-  const MutexLock lock(context_.namespace_mutex);
-  for (auto& [id, weak] : context_.open_files) {
+  const MutexLock lock(catalog_.namespace_mutex);
+  for (auto& [id, weak] : catalog_.open_files) {
     const auto file = weak.lock();
     if (file == nullptr) continue;
     file->pins = ZonePins();
@@ -325,10 +329,10 @@ void ReadOnlyRefresh::MakePins() {
   changed_.reset();
   unsettled_ = true;
   // Of a device that has no name in the file system of the machine, as those of tests, the writer is in this process.
-  const auto owner = PageOwner::Of(context_.device->name());
+  const auto owner = PageOwner::Of(data_path_.device->name());
   if (!owner.ok() || !owner->has_name) return;
-  auto pins =
-      ReaderPins::Make(*owner, context_.options.kept_memory_directory, context_.uuid, context_.geometry().zone_count);
+  auto pins = ReaderPins::Make(*owner, data_path_.options.kept_memory_directory, context_.uuid,
+                               data_path_.geometry().zone_count);
   if (pins.ok()) {
     pins_ = *std::move(pins);
     return;
@@ -341,12 +345,12 @@ void ReadOnlyRefresh::MakePins() {
 bool ReadOnlyRefresh::PinPlaces() {
   if (pins_ == nullptr) return false;
   bool added = false;
-  const MutexLock lock(context_.namespace_mutex);
-  for (auto& [id, weak] : context_.open_files) {
+  const MutexLock lock(catalog_.namespace_mutex);
+  for (auto& [id, weak] : catalog_.open_files) {
     const auto file = weak.lock();
-    const Inode* inode = context_.state.Find(id);
+    const Inode* inode = catalog_.state.Find(id);
     if (file == nullptr || inode == nullptr || !MayHaveMoved(id, inode)) continue;
-    const std::vector<ZoneId> zones = ZonesOf(context_.geometry(), *inode);
+    const std::vector<ZoneId> zones = ZonesOf(data_path_.geometry(), *inode);
     if (file->pins.Covers(zones) || file->coming_pins.Covers(zones)) continue;
     if (!file->coming_pins.IsOf(pins_.get())) file->coming_pins = ZonePins(pins_);
     file->coming_pins.Add(zones);
@@ -375,18 +379,18 @@ Result<std::shared_ptr<OpenFile>> ReadOnlyRefresh::Open(InodeId id) {
   for (;;) {
     std::vector<ZoneId> zones;
     {
-      const MutexLock names(context_.namespace_mutex);
-      const Inode* found = context_.state.Find(id);
+      const MutexLock names(catalog_.namespace_mutex);
+      const Inode* found = catalog_.state.Find(id);
       if (found == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
-      auto file = context_.FindOpen(id);
-      zones = ZonesOf(context_.geometry(), *found);
+      auto file = catalog_.FindOpen(id);
+      zones = ZonesOf(data_path_.geometry(), *found);
       if (file == nullptr && (pins_ == nullptr || (pins.IsOf(pins_.get()) && pins.Covers(zones)))) {
         const bool is_log = found->kind == FileKind::kLog;
-        file = std::make_shared<OpenFile>(id, found->kind, context_.geometry().zone_size,
+        file = std::make_shared<OpenFile>(id, found->kind, data_path_.geometry().zone_size,
                                           is_log ? ExtentList() : found->extents, Status::Ok());
         pins.KeepOnly(zones);
         file->pins = std::exchange(pins, ZonePins());
-        context_.open_files[id] = file;
+        catalog_.open_files[id] = file;
       }
       if (file != nullptr) return file;
     }
@@ -398,8 +402,8 @@ Result<std::shared_ptr<OpenFile>> ReadOnlyRefresh::Open(InodeId id) {
 
 Status ReadOnlyRefresh::CheckRead(const OpenFile& file) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
-  const MutexLock lock(context_.namespace_mutex);
-  if (context_.state.Find(file.id()) != nullptr || IsHeld(file)) return Status::Ok();
+  const MutexLock lock(catalog_.namespace_mutex);
+  if (catalog_.state.Find(file.id()) != nullptr || IsHeld(file)) return Status::Ok();
   return Status::IoError(fmt::format("inode {} was removed by the writer while it was read", file.id().value()));
 }
 
@@ -417,7 +421,7 @@ void ReadOnlyRefresh::FollowInBackground() {
   const MutexLock lock(follow_mu_);
   bool failed = false;
   while (!stopping_) {
-    context_.clock.WaitUntil(stop_following_, follow_mu_, context_.clock.NowNs() + kFollowNs);
+    data_path_.clock.WaitUntil(stop_following_, follow_mu_, data_path_.clock.NowNs() + kFollowNs);
     if (stopping_) return;
     const MutexUnlock unlock(follow_mu_);
     const Status status = FollowOnce();
@@ -434,7 +438,7 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
   const MutexLock lock(mu_);
   std::vector<KeptPiece> tail;
   if (kept_ != nullptr) {
-    ISOZONE_ASSIGN_OR_RETURN(tail, kept_->PiecesOf(file.id().value(), context_.frame_seed));
+    ISOZONE_ASSIGN_OR_RETURN(tail, kept_->PiecesOf(file.id().value(), data_path_.frame_seed));
   }
   ISOZONE_RETURN_IF_ERROR(RefreshLocked());
   return GrowLogLocked(file, tail, /*at_end=*/true);
@@ -443,8 +447,8 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
 Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail, bool at_end) {
   Inode inode;
   {
-    const MutexLock lock(context_.namespace_mutex);
-    const Inode* found = context_.state.Find(file.id());
+    const MutexLock lock(catalog_.namespace_mutex);
+    const Inode* found = catalog_.state.Find(file.id());
     const auto removed = removed_logs_.find(file.id());
     if (found == nullptr && removed == removed_logs_.end()) return Status::Ok();
     if (found == nullptr) found = &removed->second.inode;
@@ -454,7 +458,7 @@ Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece>
       return Status::Ok();
     }
     // Where the log is not pinned yet, it is read as it was; one that was removed never will be.
-    const bool is_pinned = pins_ == nullptr || file.pins.Covers(ZonesOf(context_.geometry(), *found));
+    const bool is_pinned = pins_ == nullptr || file.pins.Covers(ZonesOf(data_path_.geometry(), *found));
     const bool is_lost = removed != removed_logs_.end() && !(is_pinned && removed->second.has_end && IsHeld(file));
     if (!is_pinned && !is_lost) return Status::Ok();
     if (is_lost && !at_end) return Status::Ok();
@@ -464,7 +468,7 @@ Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece>
     }
     inode = *found;
   }
-  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));
+  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(data_path_.engine, data_path_.frame_seed, inode));
   // A log is not shorter because it cannot be read now, but it is when the writer has cut it.
   const bool unread = contents.damage.Is(StatusCode::kIoError);
   if (unread && contents.size < file.size()) return Status::Ok();

@@ -35,9 +35,9 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "store/file/mount_context.h"
 #include "store/kept/kept_reader.h"
 #include "store/metadata/recovery.h"
+#include "store/mount/mount_context.h"
 #include "store/pins/reader_pins.h"
 
 namespace isozone {
@@ -106,13 +106,13 @@ class ReadOnlyRefresh {
   bool PinPlaces() ISOZONE_REQUIRES(mu_);
   // Exchanges the pins of the file for those of `zones`, where it is now. Returns false if these are not pinned yet;
   // the file then stays where it was.
-  bool TakePins(OpenFile& file, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
+  bool TakePins(OpenFile& file, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu_, catalog_.namespace_mutex);
   // Applies the records that were added on the device.
   Status GoOn() ISOZONE_REQUIRES(mu_);
   // Applies a record of the device, unless it was applied from memory before. kBusy if it shows that another mount has
   // begun instead of what was applied from memory.
-  Status ApplyFromDevice(const MetadataReader::Record& record) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
-  Status Apply(std::span<const MetadataOp> ops, uint64_t sequence) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
+  Status ApplyFromDevice(const MetadataReader::Record& record) ISOZONE_REQUIRES(mu_, catalog_.namespace_mutex);
+  Status Apply(std::span<const MetadataOp> ops, uint64_t sequence) ISOZONE_REQUIRES(mu_, catalog_.namespace_mutex);
   // Finds the kept memory of the last mount, if there is one that this process may read.
   Status FindKept() ISOZONE_REQUIRES(mu_);
   // Applies the records that only the kept memory has.
@@ -123,7 +123,7 @@ class ReadOnlyRefresh {
   // that is not the end of a removed log.
   Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail, bool at_end) ISOZONE_REQUIRES(mu_);
   Status ReadAll() ISOZONE_REQUIRES(mu_);
-  bool HasOpenLog() const ISOZONE_EXCLUDES(context_.namespace_mutex);
+  bool HasOpenLog() const ISOZONE_EXCLUDES(catalog_.namespace_mutex);
   // Returns whether the bytes of an inode may be elsewhere since open files were brought up to date. Logs grow without
   // a record. `inode` is null if it was removed.
   bool MayHaveMoved(InodeId id, const Inode* inode) const ISOZONE_REQUIRES(mu_);
@@ -132,7 +132,7 @@ class ReadOnlyRefresh {
   Status RefreshOpenFiles(const Tails& tails, Files files) ISOZONE_REQUIRES(mu_);
   // Is called before an inode goes from the state. Keeps the inode of an open log: what the log has to its end is known
   // from that, unless there may have been `later` records of it that nobody has seen, while it was written.
-  void NoteRemoved(InodeId id, bool later) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
+  void NoteRemoved(InodeId id, bool later) ISOZONE_REQUIRES(mu_, catalog_.namespace_mutex);
   // Returns whether the file is pinned, and the writer sees that: its own memory lies in the same directory.
   bool IsHeld(const OpenFile& file) const { return !file.pins.IsOf(nullptr) && has_kept_; }
   // The thread that follows the writer.
@@ -141,6 +141,8 @@ class ReadOnlyRefresh {
   Status FollowOnce() ISOZONE_EXCLUDES(mu_);
 
   MountContext& context_;
+  DataPath& data_path_;
+  Catalog& catalog_;
   mutable Mutex mu_;  // one refresh at a time; taken before the namespace mutex
   std::unique_ptr<MetadataReader> reader_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MetadataCopy> copies_ ISOZONE_GUARDED_BY(mu_);

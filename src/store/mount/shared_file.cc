@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "store/file/file_space.h"
 #include "store/file/log_frame.h"
 #include "store/file/truncate.h"
 
@@ -20,12 +21,12 @@ constexpr uint64_t kStepMax = 256 * kKiB;  // bytes of space that are asked for 
 
 SharedFile::SharedFile(PositionalServices& services, std::shared_ptr<OpenFile> file, const FileAttributes& attributes)
     : services_(services),
-      context_(*services_.context),
+      catalog_(services_.context->catalog),
       file_(std::move(file)),
       reader_(services_.files.ReaderOf(file_)),
       attributes_(attributes),
       options_{attributes.kind, IoClass::kOther, attributes.lifetime, attributes.level},
-      in_place_(context_, services_.zones, *file_),
+      in_place_(catalog_, services_.zones, *file_),
       buffered_(services_.promises),
       allocated_(services_.promises) {}
 
@@ -34,21 +35,21 @@ SharedFile::~SharedFile() {
   if (!status.ok()) Log().error("closing inode {} failed: {}", file_->id().value(), status.ToString());
   in_place_.Abandon();
   if (claimed_) {
-    const MutexLock lock(context_.namespace_mutex);
+    const MutexLock lock(catalog_.namespace_mutex);
     file_->is_claimed = false;
   }
-  context_.Release(std::move(file_));  // reader_ goes later, and is the last of these handles
+  catalog_.Release(std::move(file_));  // reader_ goes later, and is the last of these handles
 }
 
 Status SharedFile::Detach() {
   const MutexLock lock(mu_);
   if (std::exchange(detached_, true)) return Status::Ok();
-  return context_.read_only() ? Status::Ok() : Ended(Settle());
+  return catalog_.read_only() ? Status::Ok() : Ended(Settle());
 }
 
 Status SharedFile::WriteBack() {
   const MutexLock lock(mu_);
-  if (detached_ || context_.read_only()) return Status::Ok();
+  if (detached_ || catalog_.read_only()) return Status::Ok();
   const Status closed = CloseWriter();
   const Status published = PublishPending(/*durable=*/false);
   return Ended(closed.ok() ? published : closed);
@@ -56,13 +57,13 @@ Status SharedFile::WriteBack() {
 
 Status SharedFile::CheckUsable() const {
   if (detached_) return Status::Aborted("the file system was unmounted");
-  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  return context_.journal->status();
+  if (catalog_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  return catalog_.journal->status();
 }
 
 Status SharedFile::Claim() {
   if (claimed_) return Status::Ok();
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   if (file_->is_busy()) return Status::Busy("the file is being written by another handle");
   file_->is_claimed = claimed_ = true;
   end_.clear();  // another may have changed it meanwhile
@@ -71,7 +72,7 @@ Status SharedFile::Claim() {
 
 Status SharedFile::Ended(Status status) {
   if (!claimed_ || writer_ != nullptr || !in_place_.empty()) return status;
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock lock(catalog_.namespace_mutex);
   file_->is_claimed = claimed_ = false;
   return status;
 }
@@ -118,9 +119,9 @@ Status SharedFile::WriteLocked(uint64_t offset, std::span<const std::byte> data)
     return Status::InvalidArgument(fmt::format("{} bytes at {}: files have at most {}", data.size(), offset, kSizeMax));
   }
   ISOZONE_RETURN_IF_ERROR(Claim());
-  if (!context_.journal->has_room() && !file_->removed()) {
-    const MutexLock names(context_.namespace_mutex);
-    ISOZONE_RETURN_IF_ERROR(context_.journal->AdmitMore());
+  if (!catalog_.journal->has_room() && !file_->removed()) {
+    const MutexLock names(catalog_.namespace_mutex);
+    ISOZONE_RETURN_IF_ERROR(catalog_.journal->AdmitMore());
   }
   ISOZONE_RETURN_IF_ERROR(Admit(offset, data.size()));
   const uint64_t before = file_->size();
@@ -145,7 +146,7 @@ void SharedFile::CutBack(uint64_t size) {
   if (file_->size() <= size) return;
   Status status = CloseWriter();
   end_.clear();
-  if (file_->size() > size) status = TruncateFile(context_, *file_, size);
+  if (file_->size() > size) status = TruncateFile(catalog_, *file_, size);
   if (!status.ok()) Log().warn("inode {}: {}", inode(), status.message());
 }
 
@@ -160,7 +161,7 @@ Status SharedFile::AppendLocked(std::span<const std::byte> data) {
   // What the writer could not write is lost with it. Of this write nothing is to stay.
   const Status closed = CloseWriter();
   if (!closed.ok()) Log().warn("inode {}: {}", inode(), closed.message());
-  if (file_->size() > before) ISOZONE_RETURN_IF_ERROR(TruncateFile(context_, *file_, before));
+  if (file_->size() > before) ISOZONE_RETURN_IF_ERROR(TruncateFile(catalog_, *file_, before));
   return status;
 }
 
@@ -180,15 +181,15 @@ Status SharedFile::BecomeData() {
   ISOZONE_RETURN_IF_ERROR(OpenWriter());  // which gives an end to what was left open
   ISOZONE_RETURN_IF_ERROR(CloseWriter());
   const std::vector<FileExtent> extents = file_->Extents().Expand();
-  const std::vector<ZoneBytes> payloads = SpaceOf(context_.geometry(), extents);
-  const MutexLock lock(context_.namespace_mutex);
-  if (const Inode* inode = context_.state.Find(file_->id())) {
+  const std::vector<ZoneBytes> payloads = SpaceOf(catalog_.geometry, extents);
+  const MutexLock lock(catalog_.namespace_mutex);
+  if (const Inode* inode = catalog_.state.Find(file_->id())) {
     const std::vector<ZoneBytes> frames = SpaceOf(inode->regions);
-    const MetadataOp op = LogToData{inode->id, extents, context_.clock.NowWallS()};
-    ISOZONE_RETURN_IF_ERROR(context_.Commit({&op, 1}).status());
-    SpaceClaim space = SpaceClaim::FromMetadata(*context_.pool, frames);
+    const MetadataOp op = LogToData{inode->id, extents, catalog_.clock.NowWallS()};
+    ISOZONE_RETURN_IF_ERROR(catalog_.Commit({&op, 1}).status());
+    SpaceClaim space = SpaceClaim::FromMetadata(*catalog_.pool, frames);
     space.Split(payloads).ToMetadata();
-    for (const auto& [zone, bytes] : payloads) context_.pool->NoteHasData(zone);
+    for (const auto& [zone, bytes] : payloads) catalog_.pool->NoteHasData(zone);
     file_->Move({}, std::move(space));
   }
   file_->NoteIsData();
@@ -237,7 +238,7 @@ Status SharedFile::TruncateLocked(uint64_t size) {
   const bool was_cut = file_->kind() != FileKind::kLog && closed.Is(StatusCode::kNoSpace) && size <= file_->size();
   if (!closed.ok() && !was_cut) return closed;
   end_.clear();
-  if (size < file_->size()) ISOZONE_RETURN_IF_ERROR(TruncateFile(context_, *file_, size));
+  if (size < file_->size()) ISOZONE_RETURN_IF_ERROR(TruncateFile(catalog_, *file_, size));
   in_place_.Cut(size);
   if (allocated_.bytes() > 0) allocated_.Shrink(HoleBytes(0, size));
   return Status::Ok();
@@ -247,11 +248,11 @@ Status SharedFile::Grow(uint64_t size) {
   if (file_->kind() == FileKind::kLog) ISOZONE_RETURN_IF_ERROR(BecomeData());
   ISOZONE_RETURN_IF_ERROR(CloseWriter());
   end_.clear();
-  const MutexLock lock(context_.namespace_mutex);
-  if (const Inode* inode = context_.state.Find(file_->id())) {
+  const MutexLock lock(catalog_.namespace_mutex);
+  if (const Inode* inode = catalog_.state.Find(file_->id())) {
     const FileExtent hole{inode->size, FileExtent::kHole, size - inode->size};
-    const MetadataOp op = AppendExtents{inode->id, inode->extents.size(), {hole}, context_.clock.NowWallS()};
-    ISOZONE_RETURN_IF_ERROR(context_.Commit({&op, 1}).status());
+    const MetadataOp op = AppendExtents{inode->id, inode->extents.size(), {hole}, catalog_.clock.NowWallS()};
+    ISOZONE_RETURN_IF_ERROR(catalog_.Commit({&op, 1}).status());
   }
   file_->Resize(size);
   return Status::Ok();
@@ -333,7 +334,7 @@ void SharedFile::NoteWrittenOut() {
 Status SharedFile::PublishPending(bool durable) {
   if (in_place_.empty()) return Status::Ok();
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, in_place_.Publish());
-  return durable ? context_.journal->Sync(sequence) : Status::Ok();
+  return durable ? catalog_.journal->Sync(sequence) : Status::Ok();
 }
 
 Status SharedFile::Flush() {
@@ -344,13 +345,13 @@ Status SharedFile::Flush() {
 
 Status SharedFile::Sync() {
   const MutexLock lock(mu_);
-  return context_.read_only() ? Status::Ok() : Ended(SyncLocked());
+  return catalog_.read_only() ? Status::Ok() : Ended(SyncLocked());
 }
 
 Status SharedFile::SyncLocked() {
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   ISOZONE_RETURN_IF_ERROR(PublishPending(/*durable=*/writer_ == nullptr));
-  if (writer_ == nullptr) return context_.SyncMetadata();
+  if (writer_ == nullptr) return catalog_.SyncMetadata();
   const Status status = writer_->Sync();
   if (status.ok()) {
     const bool is_log = file_->kind() == FileKind::kLog;
@@ -358,16 +359,16 @@ Status SharedFile::SyncLocked() {
     if (!is_log) credit_ = 0;  // a log is written again soon
     NoteWrittenOut();
     // The sink of a log syncs its frames only.
-    return is_log ? context_.journal->Sync(context_.last_name_change.load(std::memory_order_acquire)) : status;
+    return is_log ? catalog_.journal->Sync(catalog_.last_name_change.load(std::memory_order_acquire)) : status;
   }
   const Status closed = CloseWriter();  // its error stays
   return closed.ok() ? status : closed;
 }
 
 Status SharedFile::Admit(uint64_t offset, uint64_t bytes) {
-  const MountOptions& options = context_.options;
+  const MountOptions& options = services_.context->data_path.options;
   const uint64_t header = file_->kind() == FileKind::kLog ? sizeof(LogFrameHeader) : 0;
-  const uint64_t need = RoundUp(bytes + header, context_.geometry().block_size);
+  const uint64_t need = RoundUp(bytes + header, catalog_.geometry.block_size);
   const uint64_t memory = options.writer_memory + 2 * std::max<uint64_t>(options.write_buffer, options.stripe_unit);
   // Of what was allocated, as much as the write fills of holes is used up.
   const uint64_t used = allocated_.bytes() == 0 ? 0 : std::min(allocated_.bytes(), HoleBytes(offset, offset + bytes));
@@ -377,7 +378,7 @@ Status SharedFile::Admit(uint64_t offset, uint64_t bytes) {
     allocated_.Shrink(allocated_.bytes() - used);
     return Status::Ok();
   }
-  const uint64_t step = std::min(kStepMax, context_.geometry().zone_capacity / 4);
+  const uint64_t step = std::min(kStepMax, catalog_.geometry.zone_capacity / 4);
   if (buffered_.SetFrom(allocated_, used, in_memory_ + step)) {
     credit_ = step;
     return Status::Ok();
@@ -406,11 +407,11 @@ Status SharedFile::Settle() {
 Status SharedFile::RecordTimes() {
   const FileTime time = modified();
   if (time == FileTime()) return Status::Ok();
-  const MutexLock lock(context_.namespace_mutex);
-  const Inode* inode = context_.state.Find(file_->id());
+  const MutexLock lock(catalog_.namespace_mutex);
+  const Inode* inode = catalog_.state.Find(file_->id());
   if (inode == nullptr || inode->details == nullptr) return Status::Ok();
   const MetadataOp op = SetTimes{inode->id, time, std::max(inode->details->changed, time)};
-  return context_.Commit({&op, 1}).status();
+  return catalog_.Commit({&op, 1}).status();
 }
 
 void SharedFile::SetLifetime(Lifetime lifetime) {

@@ -27,8 +27,8 @@
 
 #include "base/mutex.h"
 #include "store/file/in_place_writes.h"
-#include "store/file/mount_context.h"
 #include "store/mount/file_opener.h"
+#include "store/mount/mount_context.h"
 #include "store/positional_file.h"
 #include "store/space/space_promises.h"
 
@@ -40,8 +40,8 @@ struct PositionalServices {
   PositionalServices(std::shared_ptr<MountContext> mount, FileOpener& files)
       : context(std::move(mount)),
         files(files),
-        zones(*context),
-        promises(*context->pool, context->geometry().zone_capacity) {}
+        zones(context->data_path),
+        promises(*context->data_path.pool, context->data_path.geometry().zone_capacity) {}
 
   const std::shared_ptr<MountContext> context;
   FileOpener& files;
@@ -116,13 +116,13 @@ class SharedFile final : public PositionalFile {
   // Closes the writer, publishes, and records the times if the inode has details.
   Status Settle() ISOZONE_REQUIRES(mu_);
   Status RecordTimes();
-  void Touch() { modified_ns_.store(context_.clock.NowWallNs(), std::memory_order_relaxed); }
+  void Touch() { modified_ns_.store(catalog_.clock.NowWallNs(), std::memory_order_relaxed); }
   Result<uint64_t> Find(uint64_t offset, bool hole) const;
   // Returns how many bytes of [offset, end) take no space.
   uint64_t HoleBytes(uint64_t offset, uint64_t end) const;
 
   PositionalServices& services_;
-  MountContext& context_;
+  Catalog& catalog_;
   std::shared_ptr<OpenFile> file_;
   const std::unique_ptr<FileReader> reader_;
   const FileAttributes attributes_;  // when it was opened

@@ -22,28 +22,28 @@ void PutText(const std::string& text, std::array<char, kSize>& field) {
 }
 
 PageHeader HeaderOf(const MountContext& context) {
-  const DeviceGeometry& geometry = context.geometry();
+  const DeviceGeometry& geometry = context.data_path.geometry();
   const PageProcess self = PageProcess::Self();
   PageHeader header{};
   header.pid = self.pid;
   header.process_started = self.started;
   header.pid_namespace = self.pid_namespace;
-  header.mounted_s = context.clock.NowWallS();
-  header.mounted_ns = context.clock.NowNs();
+  header.mounted_s = context.data_path.clock.NowWallS();
+  header.mounted_ns = context.data_path.clock.NowNs();
   header.zone_count = geometry.zone_count;
-  header.group_count = context.groups->count();
-  header.groups_measured = context.groups->kind() == GroupIndex::Kind::kNotMeasured ? 0 : 1;
+  header.group_count = context.data_path.groups->count();
+  header.groups_measured = context.data_path.groups->kind() == GroupIndex::Kind::kNotMeasured ? 0 : 1;
   header.block_size = geometry.block_size;
   header.max_open_zones = geometry.max_open_zones;
   header.max_active_zones = geometry.max_active_zones;
   header.zone_size = geometry.zone_size;
   header.zone_capacity = geometry.zone_capacity;
   header.age_unit = std::bit_ceil(std::max(kMiB, geometry.zone_count * geometry.zone_capacity / kAgesOfDevice));
-  PutText(context.device->name(), header.device);
+  PutText(context.data_path.device->name(), header.device);
   PutText(context.uuid, header.uuid);
   PutText(context.label, header.label);
-  PutText(context.options.policy, header.policy);
-  PutText(context.options.GcScheme(), header.gc_scheme);
+  PutText(context.data_path.options.policy, header.policy);
+  PutText(context.data_path.options.GcScheme(), header.gc_scheme);
   PutText(self.program, header.program);
   return header;
 }
@@ -60,7 +60,7 @@ void PutQueues(const IoEngine& engine, StatisticsWriter& page) {
 
 Result<std::unique_ptr<PublishedPage>> MakeStatisticsPage(const MountContext& context) {
   const PageHeader header = HeaderOf(context);
-  if (const auto owner = PageOwner::Of(context.device->name()); owner.ok()) {
+  if (const auto owner = PageOwner::Of(context.data_path.device->name()); owner.ok()) {
     auto page = PublishedPage::Make(*owner, header);
     if (page.ok()) return page;
     Log().warn("{}; nobody else can see the statistics of this mount", page.status().message());
@@ -104,9 +104,9 @@ Result<Statistics> StatisticsPublisher::Look() {
 void StatisticsPublisher::Run() {
   const MutexLock lock(mu_);
   while (!stopping_) {
-    const int64_t until_ns = context_.clock.NowNs() + kFiguresIntervalNs;
-    context_.clock.WaitUntil(wake_, mu_, until_ns);
-    if (stopping_ || context_.clock.NowNs() < until_ns) continue;
+    const int64_t until_ns = context_.data_path.clock.NowNs() + kFiguresIntervalNs;
+    context_.data_path.clock.WaitUntil(wake_, mu_, until_ns);
+    if (stopping_ || context_.data_path.clock.NowNs() < until_ns) continue;
     const MutexUnlock unlock(mu_);
     const MutexLock lock(publishing_);
     Publish();
@@ -115,11 +115,11 @@ void StatisticsPublisher::Run() {
 
 void StatisticsPublisher::Publish() {
   PageFigures figures;
-  figures.taken_ns = context_.clock.NowNs();
-  figures.taken_s = context_.clock.NowWallS();
-  static_cast<Figures&>(figures) = FiguresOf(context_, FigureSources(context_));
-  PutQueues(context_.engine, page_);
-  const auto histograms = HistogramsOf(context_);
+  figures.taken_ns = context_.data_path.clock.NowNs();
+  figures.taken_s = context_.data_path.clock.NowWallS();
+  static_cast<Figures&>(figures) = FiguresOf(context_.data_path, FigureSources(context_));
+  PutQueues(context_.data_path.engine, page_);
+  const auto histograms = HistogramsOf(context_.data_path);
   for (int i = 0; i < kHistograms; ++i) page_.SetLatency(i, histograms[static_cast<size_t>(i)]);
   page_.Publish(figures);
   TellEvents(figures);
@@ -134,7 +134,7 @@ void StatisticsPublisher::TellEvents(const PageFigures& figures) {
   if (rise(&Figures::checkpoints) > 0) {
     page_.AddEvent(PageEventKind::kCheckpoint, ZoneId(0), figures.taken_ns, figures.journal_bytes);
   }
-  if (rise(&Figures::read_only) > 0) page_.AddMessage(context_.journal->status().message(), figures.taken_s);
+  if (rise(&Figures::read_only) > 0) page_.AddMessage(context_.catalog.journal->status().message(), figures.taken_s);
   last_ = figures;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/mutex.h"
 #include "insight/stats/published_page.h"
-#include "store/file/mount_context.h"
+#include "store/mount/mount_context.h"
 
 namespace isozone {
 

@@ -15,10 +15,11 @@ namespace isozone {
 namespace {
 
 Result<KeptLegacy> ReadLegacy(const MountContext& context, uint64_t sequence)
-    ISOZONE_REQUIRES(context.namespace_mutex) {
+    ISOZONE_REQUIRES(context.catalog.namespace_mutex) {
   KeptLegacy legacy;
-  const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
-                                       context.state.device().mount_number);
+  const auto reader =
+      KeptReader::Open(context.data_path.device->name(), context.data_path.options.kept_memory_directory, context.uuid,
+                       context.catalog.state.device().mount_number);
   if (reader.status().Is(StatusCode::kNotFound)) return legacy;
   ISOZONE_RETURN_IF_ERROR(reader.status());
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t durable, (*reader)->DurableSequence());
@@ -26,7 +27,7 @@ Result<KeptLegacy> ReadLegacy(const MountContext& context, uint64_t sequence)
     Log().warn("the device is older than what a killed process has left in memory, which is not used");
     return legacy;
   }
-  ISOZONE_ASSIGN_OR_RETURN(legacy.pieces, (*reader)->Pieces(context.frame_seed));
+  ISOZONE_ASSIGN_OR_RETURN(legacy.pieces, (*reader)->Pieces(context.data_path.frame_seed));
   ISOZONE_ASSIGN_OR_RETURN(const auto records, (*reader)->RecordsAfter(sequence));
   for (const KeptRecordBytes& record : records) {
     auto ops = DecodeRecord(record.body);
@@ -37,19 +38,19 @@ Result<KeptLegacy> ReadLegacy(const MountContext& context, uint64_t sequence)
 }
 
 // Which logs have an order among them (OpenWriters); nothing: the inode is of no log, or has gone.
-std::optional<OpenWriters::Order> OrderOf(MountContext& context, uint64_t inode) {
-  const MutexLock lock(context.namespace_mutex);
-  const Inode* found = context.state.Find(InodeId(inode));
+std::optional<OpenWriters::Order> OrderOf(Catalog& catalog, uint64_t inode) {
+  const MutexLock lock(catalog.namespace_mutex);
+  const Inode* found = catalog.state.Find(InodeId(inode));
   if (found == nullptr || found->kind != FileKind::kLog || found->links.empty()) return std::nullopt;
   return OpenWriters::Order{found->links.front().parent, found->lifetime};
 }
 
 // Appends to a file what of `pieces` the device does not have, and makes it durable. Returns how many bytes that was.
-Result<uint64_t> TakeOverFile(MountContext& context, FileOpener& files, InodeId id, std::span<const KeptPiece> pieces) {
+Result<uint64_t> TakeOverFile(Catalog& catalog, FileOpener& files, InodeId id, std::span<const KeptPiece> pieces) {
   DataClass data;
   {
-    const MutexLock lock(context.namespace_mutex);
-    const Inode* inode = context.state.Find(id);
+    const MutexLock lock(catalog.namespace_mutex);
+    const Inode* inode = catalog.state.Find(id);
     if (inode == nullptr || inode->is_directory || inode->is_symlink()) return uint64_t{0};
     data = {inode->lifetime, inode->level};
   }
@@ -61,7 +62,7 @@ Result<uint64_t> TakeOverFile(MountContext& context, FileOpener& files, InodeId 
   const bool has_gap = pieces.back().file_offset > end && file->kind() != FileKind::kData;
   if (status.ok() && has_gap) status = Status::Corruption("a piece in the middle is missing");
   if (!status.ok() || missing.empty()) {
-    context.Release(std::move(file));
+    catalog.Release(std::move(file));
     if (!status.ok()) return status;
     return uint64_t{0};
   }
@@ -85,9 +86,9 @@ std::pair<uint64_t, size_t> TakeOverPieces(const std::shared_ptr<MountContext>& 
     const auto end = std::ranges::find_if(pieces, [&](const KeptPiece& piece) { return piece.inode != inode; });
     const auto own = pieces.first(static_cast<size_t>(end - pieces.begin()));
     pieces = pieces.subspan(own.size());
-    const auto order = OrderOf(*context, inode);
+    const auto order = OrderOf(context->catalog, inode);
     Result<uint64_t> taken = Status::Corruption("a log that was made before it has lost its end");
-    if (!order || !ended.contains(*order)) taken = TakeOverFile(*context, files, InodeId(inode), own);
+    if (!order || !ended.contains(*order)) taken = TakeOverFile(context->catalog, files, InodeId(inode), own);
     if (taken.ok()) {
       taken_over += *taken > 0 ? 1 : 0;
       bytes += *taken;
@@ -107,10 +108,10 @@ uint64_t RandomMountNumber() {
 // What a killed process has left may take the room for now: less memory is better than none.
 Result<std::unique_ptr<KeptMemory>> MakeAsLargeAsFits(const MountContext& context, const PageOwner& owner,
                                                       uint64_t mount_number) {
-  const MountOptions& options = context.options;
+  const MountOptions& options = context.data_path.options;
   for (uint64_t bytes = options.kept_memory;; bytes /= 2) {
-    auto kept =
-        KeptMemory::Make(owner, options.kept_memory_directory, bytes, context.uuid, mount_number, context.clock);
+    auto kept = KeptMemory::Make(owner, options.kept_memory_directory, bytes, context.uuid, mount_number,
+                                 context.data_path.clock);
     if (kept.ok() && bytes < options.kept_memory) {
       Log().info("{} has room for {} bytes of kept memory, not for {}", options.kept_memory_directory, bytes,
                  options.kept_memory);
@@ -123,14 +124,15 @@ Result<std::unique_ptr<KeptMemory>> MakeAsLargeAsFits(const MountContext& contex
 Status BeginWithNumber(MountContext& context, uint64_t mount_number) {
   uint64_t sequence = 0;
   {
-    const MutexLock lock(context.namespace_mutex);
-    if (context.kept == nullptr && context.state.device().mount_number == 0) return Status::Ok();
+    const MutexLock lock(context.catalog.namespace_mutex);
+    if (context.data_path.kept == nullptr && context.catalog.state.device().mount_number == 0) return Status::Ok();
     const MetadataOp begin = BeginMount{mount_number};
-    ISOZONE_ASSIGN_OR_RETURN(sequence, context.Commit({&begin, 1}));
+    ISOZONE_ASSIGN_OR_RETURN(sequence, context.catalog.Commit({&begin, 1}));
   }
-  ISOZONE_RETURN_IF_ERROR(context.journal->Sync(sequence));
-  if (context.kept != nullptr) ISOZONE_RETURN_IF_ERROR(context.kept->Publish());
-  RemoveUselessKeptMemory(context.device->name(), context.options.kept_memory_directory, context.uuid, mount_number);
+  ISOZONE_RETURN_IF_ERROR(context.catalog.journal->Sync(sequence));
+  if (context.data_path.kept != nullptr) ISOZONE_RETURN_IF_ERROR(context.data_path.kept->Publish());
+  RemoveUselessKeptMemory(context.data_path.device->name(), context.data_path.options.kept_memory_directory,
+                          context.uuid, mount_number);
   return Status::Ok();
 }
 
@@ -139,14 +141,14 @@ Status BeginWithNumber(MountContext& context, uint64_t mount_number) {
 uint64_t MakeKeptMemory(MountContext& context) {
   const uint64_t mount_number = RandomMountNumber();
   // A device that has no name in the file system of the machine, as those of tests, dies with the process.
-  const auto owner = PageOwner::Of(context.device->name());
+  const auto owner = PageOwner::Of(context.data_path.device->name());
   if (!owner.ok() || !owner->has_name) return mount_number;
   auto kept = MakeAsLargeAsFits(context, *owner, mount_number);
   if (kept.ok()) {
-    context.kept = *std::move(kept);
+    context.data_path.kept = *std::move(kept);
     return mount_number;
   }
-  context.writes_through = true;
+  context.data_path.writes_through = true;
   Log().warn(
       "each flush of a log writes to the device, which is slow: there is no memory that outlives the process ({}); "
       "set kept_memory or kept_memory_directory",
@@ -157,7 +159,7 @@ uint64_t MakeKeptMemory(MountContext& context) {
 Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) {
   ISOZONE_ASSIGN_OR_RETURN(KeptLegacy legacy, ReadLegacy(context, sequence));
   for (size_t i = 0; i < legacy.records.size(); ++i) {
-    const Status applied = context.state.Apply(legacy.records[i]);
+    const Status applied = context.catalog.state.Apply(legacy.records[i]);
     if (applied.ok()) continue;
     Log().error("what a killed process has left in memory is damaged, and lost from there on: {}", applied.message());
     legacy.records.resize(i);
@@ -175,8 +177,8 @@ void TakeOver(const std::shared_ptr<MountContext>& context, const KeptLegacy& le
 
 void BeginMountOf(MountContext& context, uint64_t mount_number) {
   const Status begun = BeginWithNumber(context, mount_number);
-  if (begun.ok() || context.kept == nullptr) return;
-  context.writes_through = true;
+  if (begun.ok() || context.data_path.kept == nullptr) return;
+  context.data_path.writes_through = true;
   Log().warn("each flush of a log writes to the device, which is slow: no memory outlives the process: {}",
              begun.message());
 }

@@ -16,9 +16,9 @@
 #include <memory>
 #include <vector>
 
-#include "store/file/mount_context.h"
 #include "store/kept/kept_reader.h"
 #include "store/metadata/metadata.h"
+#include "store/mount/mount_context.h"
 
 namespace isozone {
 
@@ -33,7 +33,8 @@ uint64_t MakeKeptMemory(MountContext& context);
 
 // Does step 1: returns what was left, with its records applied to the state. The caller appends them to the journal.
 // `sequence` is that of the last record on the device. kPermissionDenied if only another user may read the memory.
-Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex);
+Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence)
+    ISOZONE_REQUIRES(context.catalog.namespace_mutex);
 
 // Does step 2. What finds no room is lost, as what a kernel could not write back is. If the end of a log is lost, so
 // are the logs that come after it. All this is logged.
