@@ -616,7 +616,6 @@ TEST(CopyZonesTest, AreAsManyAsACheckpointAndARestForTheJournalTake) {
   EXPECT_EQ(CopyZones(geometry, 11 * 4096, MetadataRest::kWhole), 2U);
   EXPECT_EQ(CopyZones(geometry, 11 * 4096, MetadataRest::kHalf), 1U);
   EXPECT_EQ(CopyZones(geometry, 12 * 4096, MetadataRest::kHalf), 2U);
-  EXPECT_EQ(CopyZones(geometry, 12 * 4096, MetadataRest::kQuarter), 1U);
   EXPECT_EQ(CopyZones(geometry, 13 * 4096, MetadataRest::kLeast), 1U);
   EXPECT_EQ(CopyZones(geometry, 15 * 4096, MetadataRest::kLeast), 2U);
 }

@@ -27,8 +27,6 @@ uint64_t RestBytes(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, Me
              2;
     case MetadataRest::kHalf:
       return std::max(3 * block, RoundUp(whole / 2, block));
-    case MetadataRest::kQuarter:
-      return std::max(2 * block, RoundUp(whole / 4, block));
     case MetadataRest::kLeast:
       break;
   }

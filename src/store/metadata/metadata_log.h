@@ -29,11 +29,10 @@ namespace isozone {
 
 // The room that a copy has behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
 enum class MetadataRest {
-  kWhole,    // half of the checkpoint, but at least an eighth of a zone and four blocks
-  kMost,     // the mean of kWhole and kHalf
-  kHalf,     // half of kWhole, and at least three blocks
-  kQuarter,  // a quarter of kWhole, and at least two blocks
-  kLeast,    // a block: what is needed to write the checkpoint at all
+  kWhole,  // half of the checkpoint, but at least an eighth of a zone and four blocks
+  kMost,   // the mean of kWhole and kHalf
+  kHalf,   // half of kWhole, and at least three blocks
+  kLeast,  // a block: what is needed to write the checkpoint at all
 };
 // Returns the zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size), with such a rest.
 uint32_t CopyZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest);
