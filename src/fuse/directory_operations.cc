@@ -2,6 +2,7 @@
 // cookie + 2 of DirectoryStream behind them.
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -71,9 +72,11 @@ mode_t TypeOf(InodeType type) {
 
 Status Fill(Listing& listing, DirectoryStream& stream, uint64_t directory, uint64_t offset) {
   constexpr size_t kBatch = 64;
-  if (offset == 0 && !listing.Add(".", directory, S_IFDIR, true, ++offset)) return Status::Ok();
-  // The kernel knows the parent; programs ask it and not this entry.
-  if (offset == 1 && !listing.Add("..", directory, S_IFDIR, true, ++offset)) return Status::Ok();
+  // The kernel knows the parent; programs ask it and not the second entry.
+  static constexpr std::array<const char*, kDots> kNames = {".", ".."};
+  for (; offset < kDots; ++offset) {
+    if (!listing.Add(kNames[offset], directory, S_IFDIR, true, offset + 1)) return Status::Ok();
+  }
   for (uint64_t cookie = offset - kDots;;) {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryStream::Entry> entries, stream.Read(cookie, kBatch));
     if (entries.empty()) return Status::Ok();

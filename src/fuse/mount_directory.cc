@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -177,9 +177,11 @@ Status UnusableDirectory(const std::string& path, int error) {
 }  // namespace
 
 dev_t DeviceNumber(const MountEntry& entry) {
+  std::istringstream number(entry.number);
   unsigned major = 0;
   unsigned minor = 0;
-  return std::sscanf(entry.number.c_str(), "%u:%u", &major, &minor) == 2 ? makedev(major, minor) : 0;
+  char colon = 0;
+  return number >> major >> colon >> minor && colon == ':' ? makedev(major, minor) : 0;
 }
 
 Result<MountEntry> FindMount(std::string_view text, std::string_view directory) {

@@ -23,7 +23,7 @@ class Noting final : public Actor {
 
 class EventLoopTest : public testing::Test {
  protected:
-  std::vector<std::string> Run() {
+  std::vector<std::string> RunAll() {
     while (loop_.RunNext()) {
     }
     return calls_;
@@ -39,29 +39,29 @@ class EventLoopTest : public testing::Test {
 TEST_F(EventLoopTest, ActorsAreCalledInTheOrderOfTimeAndThenOfAsking) {
   loop_.CallAt(20, a_);
   loop_.CallAt(10, b_);
-  EXPECT_EQ((std::vector<std::string>{"b10", "a20"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"b10", "a20"}), RunAll());
   loop_.CallAt(30, b_);
   loop_.CallAt(30, a_);
-  EXPECT_EQ((std::vector<std::string>{"b10", "a20", "b30", "a30"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"b10", "a20", "b30", "a30"}), RunAll());
 }
 
 TEST_F(EventLoopTest, WhatAnActorHasAskedForIsVoidOnceItIsCalled) {
   loop_.CallAt(10, a_);
   loop_.CallAt(20, a_);
   loop_.CallOn(bell_, a_);
-  EXPECT_EQ((std::vector<std::string>{"a10"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"a10"}), RunAll());
   loop_.Ring(bell_);
-  EXPECT_EQ((std::vector<std::string>{"a10"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"a10"}), RunAll());
 }
 
 TEST_F(EventLoopTest, ABellCallsThoseWhoWaitForItOnce) {
   loop_.CallOn(bell_, a_);
   loop_.CallOn(bell_, b_);
-  EXPECT_TRUE(Run().empty());
+  EXPECT_TRUE(RunAll().empty());
   loop_.Ring(bell_);
-  EXPECT_EQ((std::vector<std::string>{"a0", "b0"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"a0", "b0"}), RunAll());
   loop_.Ring(bell_);
-  EXPECT_EQ((std::vector<std::string>{"a0", "b0"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"a0", "b0"}), RunAll());
 }
 
 TEST_F(EventLoopTest, WhatIsInThePastIsDoneNow) {
@@ -69,7 +69,7 @@ TEST_F(EventLoopTest, WhatIsInThePastIsDoneNow) {
   ASSERT_TRUE(loop_.RunNext());
   loop_.CallAt(5, b_);
   loop_.CallAt(EventLoop::kNever, a_);
-  EXPECT_EQ((std::vector<std::string>{"a10", "b10"}), Run());
+  EXPECT_EQ((std::vector<std::string>{"a10", "b10"}), RunAll());
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ class FakeZonefs {
   std::vector<std::pair<uint32_t, int>> OpenNow() const {
     std::vector<std::pair<uint32_t, int>> open;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-      const int fd = std::atoi(entry.path().filename().c_str());
+      const int fd = static_cast<int>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
       struct stat status {};
       if (::fstat(fd, &status) != 0 || status.st_dev != device_) continue;
       const auto found = zone_of_.find(status.st_ino);

@@ -39,7 +39,7 @@ std::vector<pid_t> Threads() {
   std::vector<pid_t> threads;
   const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"), closedir);
   while (const dirent* task = readdir(tasks.get())) {
-    if (task->d_name[0] != '.') threads.push_back(std::atoi(task->d_name));
+    if (task->d_name[0] != '.') threads.push_back(static_cast<pid_t>(std::strtol(task->d_name, nullptr, 10)));
   }
   return threads;
 }

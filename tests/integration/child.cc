@@ -66,7 +66,7 @@ struct Process {
   }
 };
 
-void Say(const std::string& line) { std::cout << line << std::endl; }
+void Say(const std::string& line) { std::cout << line << '\n' << std::flush; }
 void Await() {
   std::string line;
   std::getline(std::cin, line);

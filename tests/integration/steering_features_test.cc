@@ -140,7 +140,8 @@ TEST_P(SteeringFeaturesTest, CompactFilesOfTheProgramGoesBesideIt) {
   for (int round = 0; round < 5; ++round) {
     ASSERT_NO_FATAL_FAILURE(Put(families_[0], 3'000));
     std::vector<std::string> names;
-    for (const auto& file : Metadata().levels[0].files) names.push_back(file.name);
+    const auto metadata = Metadata();
+    for (const auto& file : metadata.levels[0].files) names.push_back(file.name);
     if (names.empty()) continue;
     // The driver may have taken one of them already.
     (void)db_->CompactFiles({}, names, 1);

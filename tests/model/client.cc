@@ -565,7 +565,7 @@ Status Client::DoRename() {
     }
   }
   const Status status = fs_.Rename(from, to);
-  ISOZONE_RETURN_IF_ERROR(Expect(status, expected, "rename", from + " to " + to));
+  ISOZONE_RETURN_IF_ERROR(Expect(status, expected, "rename", fmt::format("{} to {}", from, to)));
   if (expected != StatusCode::kOk || target == source) return Status::Ok();
   oracle_.Rename(from, to);
   if (target != nullptr) ForgetAllGone();
@@ -578,7 +578,7 @@ Status Client::DoLink() {
   StatusCode expected = now_.FileCode(from);
   if (expected == StatusCode::kOk) expected = now_.ParentCode(to);
   if (expected == StatusCode::kOk && now_.Find(to) != nullptr) expected = StatusCode::kAlreadyExists;
-  ISOZONE_RETURN_IF_ERROR(Expect(fs_.Link(from, to), expected, "link", from + " to " + to));
+  ISOZONE_RETURN_IF_ERROR(Expect(fs_.Link(from, to), expected, "link", fmt::format("{} to {}", from, to)));
   if (expected == StatusCode::kOk) oracle_.Link(from, to);
   return Status::Ok();
 }

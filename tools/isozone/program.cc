@@ -45,7 +45,7 @@ Status CheckCommandWord(const Program& program, int argc, char** argv) {
   for (const Command& command : program.commands) names.emplace_back(command.name);
   if (argc < 2) return Status::InvalidArgument(fmt::format("no command given; use one of {}", fmt::join(names, " ")));
   const std::string_view word = argv[1];
-  if (word.starts_with("-") || std::ranges::find(names, word) != names.end()) return Status::Ok();
+  if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return Status::Ok();
   return Status::InvalidArgument(fmt::format("unknown command '{}'{}", word, SuggestName(word, names)));
 }
 

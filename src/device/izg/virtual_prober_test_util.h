@@ -139,7 +139,7 @@ class VirtualProber final : public Prober {
       if (const std::optional<int64_t> arrival = Send(reads[i])) arrivals.emplace_back(*arrival, i);
       end_ns = std::max(end_ns, reads[i].submitted_ns + reads[i].latency_ns);
     }
-    std::ranges::stable_sort(arrivals, {}, &std::pair<int64_t, size_t>::first);
+    std::ranges::sort(arrivals);
     std::vector<TimingCompletion> completed;
     for (const auto& [arrival, i] : arrivals) {
       WorkUntil(arrival, completed);

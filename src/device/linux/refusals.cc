@@ -75,7 +75,7 @@ Status CommandsForbidden(int error) {
 Status IdentifyFailed(int answer) {
   constexpr std::string_view kWhat = "the namespace does not identify itself";
   if (answer == -EACCES || answer == -EPERM) return CommandsForbidden(-answer);
-  if (answer < 0) return Status::FromErrno(-answer, std::string(kWhat));
+  if (answer < 0) return Status::FromErrno(-answer, kWhat);
   return Status::IoError(fmt::format("{}: NVMe status {:X}h", kWhat, answer));
 }
 

@@ -330,7 +330,7 @@ void Journal::Impl::Roll(uint64_t old) {
                                        ISOZONE_REQUIRES(copies.mu) { return copy->generation() >= new_enough_; });
   if (!status.ok() || (all_new && copies.all.size() == copies.wanted)) {
     checkpoints_ended_ = std::max(checkpoints_ended_, serves);
-    checkpoint_status_ = status;
+    checkpoint_status_ = std::move(status);
   }
   ++rolls_ended_;
   copies.changed.SignalAll();

@@ -185,7 +185,7 @@ TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
         claims[a].Merge(std::move(claims[b]));
         Pass(expected[b], expected[a], AllOf(expected[b]));
         break;
-      case 5:
+      default:
         claims[a] = std::move(claims[b]);
         Pass(expected[a], gone, AllOf(expected[a]));
         Pass(expected[b], expected[a], AllOf(expected[b]));

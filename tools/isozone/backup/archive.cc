@@ -7,8 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <clocale>
-#include <cstdio>
 #include <ctime>
+#include <sstream>
+#include <string>
 #include <utility>
 
 namespace isozone::cli {
@@ -36,11 +37,12 @@ std::string EncodeKind(const BackupFile& file) {
 }
 
 void DecodeKind(const std::string& text, BackupFile& file) {
-  std::array<char, 16> name{};
+  std::istringstream words(text);
+  std::string name;
   int lifetime = 0;
   int level = 0;
-  if (std::sscanf(text.c_str(), "%15s %d %d", name.data(), &lifetime, &level) != 3) return;
-  const auto* const kind = std::ranges::find(kArchivedKinds, std::string_view(name.data()), FileKindName);
+  if (!(words >> name >> lifetime >> level)) return;
+  const auto* const kind = std::ranges::find(kArchivedKinds, name, FileKindName);
   if (kind == kArchivedKinds.end() || lifetime < 0 || lifetime >= kLifetimeCount || level < -1 || level > 127) return;
   file.kind = *kind;
   file.lifetime = static_cast<Lifetime>(lifetime);

@@ -29,7 +29,7 @@ void Take(const CLI::App& program, std::string_view word, Typed& typed) {
     typed.pending = nullptr;
     return;
   }
-  if (word.starts_with("-") && word.size() > 1) {
+  if (word.starts_with('-') && word.size() > 1) {
     const auto* option = FindOption(program, *typed.command, word);
     if (option != nullptr && TakesValue(*option) && word.find('=') == std::string_view::npos) typed.pending = option;
     return;
@@ -84,7 +84,7 @@ std::string CompletionsOf(const CLI::App& program, std::span<const char* const> 
   for (const char* word : words.first(words.size() - 1)) Take(program, word, typed);
   const std::string_view current = words.back();
   if (typed.pending != nullptr) return ValuesOf(typed.pending->get_option_text());
-  if (current.starts_with("-")) {
+  if (current.starts_with('-')) {
     const auto* option = FindOption(program, *typed.command, current);
     if (current.find('=') != std::string_view::npos)
       return option == nullptr ? "" : ValuesOf(option->get_option_text());

@@ -143,7 +143,11 @@ TEST_F(Conventional, ReadsMeetTheBandsOfTheZonedSsd) {
   const auto reader = [](uint64_t unit) { return TimingOp{kRead, 0, unit * kUnit, kUnit, 0}; };
   const auto both = [&](uint64_t one, uint64_t other) {
     bool first = false;
-    return RunOn(2, 400, [=]() mutable { return reader((first = !first) ? one : other); }).MeanUs();
+    const auto next = [=]() mutable {
+      first = !first;
+      return reader(first ? one : other);
+    };
+    return RunOn(2, 400, next).MeanUs();
   };
   EXPECT_NEAR(RunOn(1, 100, [&] { return reader(0); }).MeanUs(), 491, 491 * 0.01);
   EXPECT_NEAR(both(0, 1), 491, 491 * 0.02);
