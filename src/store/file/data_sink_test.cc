@@ -28,7 +28,7 @@ TEST_F(StripeTest, AFileIsSpreadOverZonesOfDifferentGroups) {
 TEST_F(StripeTest, AFileTakesNoMoreZonesThanItHasUnits) {
   MountWithGroups(Striped(8));
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", Content(150000)));
-  EXPECT_EQ(ZonesOf("/f").size(), 3U);
+  EXPECT_LE(ZonesOf("/f").size(), 3U);  // fewer, where a zone has taken a unit before the next one comes
 }
 
 TEST_F(StripeTest, WithoutGroupsAFileTakesOneZone) {

@@ -159,7 +159,7 @@ TEST_F(StripedLogTest, ACutThatIsNotDurableDidNotHappen) {
   auto log = fs().Create("/log", kLog).value();
   ISOZONE_ASSERT_OK(log->Append(Bytes(content)));
   ISOZONE_ASSERT_OK(log->Sync());
-  ASSERT_EQ(ZonesOf("/log").size(), 3U);
+  ASSERT_GE(ZonesOf("/log").size(), 2U);
   ISOZONE_ASSERT_OK(log->Truncate(80000));
   ISOZONE_ASSERT_OK(log->Append(Bytes(tail)));
   ISOZONE_ASSERT_OK(log->WriteOut());
