@@ -407,13 +407,15 @@ Status Client::CheckRead(Inode inode, uint64_t offset, std::string_view bytes, u
     return Status::Ok();
   }
   counters_.bytes_read += bytes.size();
-  const std::string& content = now_.files.at(inode).bytes;
+  const File& file = now_.files.at(inode);
+  const std::string& content = file.bytes;
   const std::string_view expected =
       std::string_view(content).substr(std::min<uint64_t>(offset, content.size()), wanted);
   if (bytes == expected) return Status::Ok();
   const auto [at, other] = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
-  return Contradiction(fmt::format("reading {} bytes at {} of inode {} ({} bytes) gave {}; wrong from byte {} on",
-                                   wanted, offset, inode, content.size(), bytes.size(), offset + (at - bytes.begin())));
+  return Contradiction(
+      fmt::format("reading {} bytes at {} of inode {} (kind {}, {} bytes) gave {}; wrong from byte {} on", wanted,
+                  offset, inode, FileKindName(file.kind), content.size(), bytes.size(), offset + (at - bytes.begin())));
 }
 
 Status Client::DoRead() {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <functional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/aligned_buffer.h"
@@ -605,13 +606,14 @@ class FaultStorm : public ::testing::Test {
 
 TEST_F(FaultStorm, WhatCanBeReadIsRight) {
   for (int storm = 0; storm < 60; ++storm) {
-    SCOPED_TRACE("storm " + std::to_string(storm));
     FaultPlan faults;
     faults.seed = random_.Next();
     faults.read_error = random_.Chance(0.5) ? 0.001 : 0;
     faults.write_error = random_.Chance(0.7) ? 0.003 : 0;
     faults.zone_read_only = random_.Chance(0.5) ? 0.0005 : 0;
     faults.zone_offline = random_.Chance(0.3) ? 0.0002 : 0;
+    SCOPED_TRACE(fmt::format("storm {}: read errors {}, write errors {}, zones read-only {}, offline {}", storm,
+                             faults.read_error, faults.write_error, faults.zone_read_only, faults.zone_offline));
     ASSERT_NO_FATAL_FAILURE(Run(faults, /*at_leisure=*/true, [](Volume&) {}));
   }
   EXPECT_GT(io_errors_, 0u);
