@@ -45,8 +45,8 @@ struct Catalog {
   // for the metadata.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops) ISOZONE_REQUIRES(namespace_mutex);
 
-  // Returns the time that a record of `inode` gives it, which is written in the background perhaps: now, unless
-  // somebody has set it meanwhile.
+  // Returns the time of modification that goes into a record of `inode`, which may be written long after the data:
+  // now, unless somebody has set the time since the last write.
   uint64_t TimeOf(const Inode& inode) ISOZONE_REQUIRES(namespace_mutex);
 
   // Returns the attributes of an inode as of now: the size of an open file is what a reader can read.
@@ -55,11 +55,12 @@ struct Catalog {
   // Returns the open file of `id`, or null.
   std::shared_ptr<OpenFile> FindOpen(InodeId id) ISOZONE_REQUIRES(namespace_mutex);
 
-  // A handle has let go of `file` (moved in); with the last one goes the file's claim on what only handles referred to.
+  // Notes that a handle has let go of `file` (moved in). With the last handle goes the file's claim on what only
+  // handles referred to.
   void Release(std::shared_ptr<OpenFile> file) ISOZONE_EXCLUDES(namespace_mutex);
 
-  // `space` is of the file `id`, and the metadata does not name it. While handles are open, which may be reading it, it
-  // is theirs; else it goes.
+  // Gives `space` of the file `id`, which the metadata does not name, to the open handles of the file, since they may
+  // be reading it. Frees it where there are none.
   void LeaveToHandles(InodeId id, SpaceClaim space) ISOZONE_REQUIRES(namespace_mutex);
 
   // Returns whether the mount is read-only.
@@ -69,8 +70,8 @@ struct Catalog {
     return read_only() ? Status::Ok() : journal->Sync(journal->last_sequence());
   }
 
-  // A kill takes no change of a name or of attributes any more that was made before. Waits for the device only where
-  // there is no room for their records in kept memory.
+  // Makes every change of names and attributes that was made before survive the end of the process. Waits for the
+  // device only where there is no room for the records in kept memory.
   Status KeepNames() ISOZONE_EXCLUDES(namespace_mutex) {
     return read_only() ? Status::Ok() : journal->Keep(last_name_change.load(std::memory_order_acquire));
   }
