@@ -18,9 +18,10 @@ namespace isozone {
 // The options of a mount. The table in mount_options.cc has the range of each option.
 struct MountOptions {
   bool read_only = false;
-  std::string policy = "isozone";     // placement policy, by name
-  uint32_t stripe_width = 16;         // zones that a file is written to at once, at most. ZenFS+ IV.B
-  uint32_t log_width = 8;             // zones that a log is written to at once, at most
+  bool accept_older_metadata = false;  // mounts for writing where newer metadata may be lost (isozone fsck --repair)
+  std::string policy = "isozone";      // placement policy, by name
+  uint32_t stripe_width = 16;          // zones that a file is written to at once, at most. ZenFS+ IV.B
+  uint32_t log_width = 8;              // zones that a log is written to at once, at most
   uint64_t stripe_unit = 384 * kKiB;  // bytes that go to one of these at a time, rounded up to what the device programs
   uint64_t writer_memory = 16 * kMiB;      // bytes that a writer of data holds at most, or two units if these are more
   uint64_t read_ahead_memory = 64 * kMiB;  // bytes that all compaction reads hold ahead of time at most; 0: none

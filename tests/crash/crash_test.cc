@@ -182,7 +182,7 @@ TEST_F(Explore, CutsTheCopiesThatAreWrittenAnew) {
   const auto commands = [&](const char* variant) {
     return explorer_.Describe(*Variant::Parse(variant), *sequence).value();
   };
-  EXPECT_THAT(commands("journal,zone,kept"), HasSubstr(fmt::format("{:<24}  write zone 0 at 8192", "sync /A")));
+  EXPECT_THAT(commands("journal,zone,kept"), HasSubstr(fmt::format("{:<24}  write zone 0 at 12288", "sync /A")));
   EXPECT_THAT(commands("checkpoint,zone,kept"), HasSubstr(fmt::format("{:<24}  write zone 0 at 0:", "sync /A")));
   EXPECT_THAT(commands("checkpoint,zone,kept"), HasSubstr(fmt::format("{:<24}  reset zone ", "sync /A")));
 }

@@ -92,7 +92,8 @@ class Journal::Impl {
   Status TryRoll(uint64_t old, bool lead) ISOZONE_REQUIRES(copies.mu);
   Status CopySnapshot(MetadataLog& log, const DeviceRecords& device, CheckpointFooter footer, uint32_t zones,
                       std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(copies.mu);
-  Status CatchUp(MetadataLog& log) ISOZONE_REQUIRES(copies.mu);
+  Status CatchUp(MetadataLog& log, uint64_t old) ISOZONE_REQUIRES(copies.mu);
+  Status WriteBatch(MetadataLog& log, uint32_t copies_written) ISOZONE_REQUIRES(copies.mu);
 
   ZonedDevice& device_;
   MetadataState& state_ ISOZONE_GUARDED_BY(namespace_mutex);
@@ -384,7 +385,7 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
     state_.EndSnapshot();
   }
   if (!lead) copies.Lead();
-  if (status.ok()) status = CatchUp(*log);
+  if (status.ok()) status = CatchUp(*log, old);
   copies.rolling = nullptr;
   if (status.ok()) {
     copies.Replace(old, std::move(log));
@@ -425,21 +426,31 @@ Status Journal::Impl::CopySnapshot(MetadataLog& log, const DeviceRecords& device
   }
 }
 
-// Writes to the new copy what is called durable already. Only then does the copy count, so that nothing is lost with
-// the copy that it replaces.
-Status Journal::Impl::CatchUp(MetadataLog& log) {
+// Writes to the new copy what is called durable already, and that it joins the others. Only then does the copy count,
+// so that nothing is lost with the copy that it replaces.
+Status Journal::Impl::CatchUp(MetadataLog& log, uint64_t old) {
   while (log.durable_sequence() < copies.durable_sequence) {
-    if (!copies.latched.ok()) return copies.latched;
-    if (log.room() == 0) return Status::Busy("the new copy has no room for what came while it was written");
-    log.Build(copies.wanted);
-    {
-      const MutexUnlock unlock(copies.mu);
-      Latch written;
-      ISOZONE_RETURN_IF_ERROR(log.Start(written));
-    }
-    ISOZONE_RETURN_IF_ERROR(log.End());
+    ISOZONE_RETURN_IF_ERROR(WriteBatch(log, /*copies_written=*/0));
   }
-  return copies.latched;
+  const size_t others = copies.all.size() - (copies.Find(old) != nullptr ? 1 : 0);
+  const Status joined = WriteBatch(log, static_cast<uint32_t>(others + 1));
+  if (joined.Is(StatusCode::kIoError)) {
+    const MutexUnlock unlock(copies.mu);
+    log.GiveUp();  // the device may have written that it joins
+  }
+  return joined;
+}
+
+Status Journal::Impl::WriteBatch(MetadataLog& log, uint32_t copies_written) {
+  if (!copies.latched.ok()) return copies.latched;
+  if (log.room() == 0) return Status::Busy("the new copy has no room for what came while it was written");
+  log.Build(copies_written);
+  {
+    const MutexUnlock unlock(copies.mu);
+    Latch written;
+    ISOZONE_RETURN_IF_ERROR(log.Start(written));
+  }
+  return log.End();
 }
 
 // --- Journal ---

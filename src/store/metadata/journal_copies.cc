@@ -116,6 +116,10 @@ void JournalCopies::Replace(uint64_t generation, Log log) {
   }
   std::swap(*it, log);
   stats.bytes += log->bytes_written();
+  {
+    const MutexUnlock unlock(mu);
+    log->Erase();
+  }
   Release(std::move(log));
 }
 
@@ -125,6 +129,10 @@ void JournalCopies::GiveUp(MetadataLog* copy, const Status& why) {
   Log log = std::move(*it);
   all.erase(it);
   stats.bytes += log->bytes_written();
+  {
+    const MutexUnlock unlock(mu);
+    log->GiveUp();
+  }
   Release(std::move(log));
 }
 

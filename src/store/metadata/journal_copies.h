@@ -5,10 +5,11 @@
 // somebody leads, and only he touches what the copies write to. No lock is held across device I/O.
 //
 // Invariants:
-//  * A record is durable when every copy has it. A new copy joins the others only once it has all that was ever called
-//    durable.
-//  * A copy of which a write fails is given up, and the others say so in one more batch, before anything that only they
-//    have is called durable. When the last one fails that latches.
+//  * A record is durable when every copy has it. A new copy joins the others, and says so in a batch, only once it has
+//    all that was ever called durable. The copy that it replaces is erased at once.
+//  * A copy of which a write fails is given up: it is finished, and the others say so in one more batch, before
+//    anything that only they have is called durable. When the last one fails that latches.
+//  * So recovery can tell whether a copy has all that is durable (recovery.cc).
 //
 // Thread safety: each function says what it needs. Lock order: `mu`, then the pool's.
 #pragma once

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
+#include "base/log.h"
 
 namespace isozone {
 namespace {
@@ -30,7 +31,7 @@ uint64_t RestBytes(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, Me
     case MetadataRest::kLeast:
       break;
   }
-  return block;
+  return 2 * block;
 }
 
 }  // namespace
@@ -171,6 +172,19 @@ Status MetadataLog::EndWrite() {
   if (written > 0) return {};
   return Status::IoError(fmt::format("write of {} bytes of metadata in zone {} at {} failed: {}", request_.length,
                                      zones_[zone_].value(), offset, DeviceStatusName(request_.status)));
+}
+
+void MetadataLog::GiveUp() {
+  const auto zone = DescribeZone(device_, zones_[zone_]);
+  // A copy that ends where its zone ends looks as if it went on in another. It must go.
+  if (zone.ok() && zone->state == ZoneState::kFull) return Erase();
+  const Status status = ManageZone(device_, DeviceOp::kFinish, zones_[zone_]);
+  if (!status.ok()) Log().info("a copy of the metadata could not be closed: {}", status.message());
+}
+
+void MetadataLog::Erase() {
+  const Status status = ManageZone(device_, DeviceOp::kReset, zones_.front());
+  if (!status.ok()) Log().info("a copy of the metadata could not be erased: {}", status.message());
 }
 
 Status MetadataLog::End() {

@@ -32,7 +32,7 @@ enum class MetadataRest {
   kWhole,  // half of the checkpoint, but at least an eighth of a zone and four blocks
   kMost,   // the mean of kWhole and kHalf
   kHalf,   // half of kWhole, and at least three blocks
-  kLeast,  // a block: what is needed to write the checkpoint at all
+  kLeast,  // two blocks: the copy can join the others, and take one record
 };
 // Returns the zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size), with such a rest.
 uint32_t CopyZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest);
@@ -72,6 +72,10 @@ class MetadataLog {
   // nothing that the const functions look at.
   Status Start(Latch& written);
   Status End();
+  // Sees to it that recovery does not take this copy, which gets no more records, for one that has them all. A device
+  // that refuses this has made the zone read-only itself.
+  void GiveUp();  // keeps what is in it: nothing can be written behind its end any more
+  void Erase();
   // Returns whether the last write has failed because there is no room behind the device: another zone would not help.
   bool out_of_room() const { return request_.status == DeviceStatus::kCapacityExceeded; }
 

@@ -232,6 +232,7 @@ Status MetadataReader::Accept(const BatchView& batch, std::span<const std::byte>
   if (batch.kind == BatchKind::kJournal) {
     journal_bytes_ += batch.bytes;
     const uint64_t last = batch.first_sequence + batch.record_count - 1;
+    joined_ |= batch.copies > 0;
     if (batch.copies == 1) alone_sequence_ = std::max(alone_sequence_, last);
   }
   counters_.batch = batch.number + 1;

@@ -62,7 +62,11 @@ class MetadataReader {
   const std::vector<ZoneId>& zones() const { return zones_; }
   // Returns the highest record that was certainly written while this was the only copy; 0: none.
   uint64_t alone_sequence() const { return alone_sequence_; }
-  // Returns that, and takes into account batches that can be recognised behind the place at which reading has failed.
+  // Returns whether the copy has become one of those that get every record. Before that it may lack what was
+  // acknowledged.
+  bool joined() const { return joined_; }
+  // Returns alone_sequence(), and takes into account batches that can be recognised behind the place at which reading
+  // has failed.
   uint64_t AloneBehind();
 
   // Returns the error for a record that was read, but is not possible.
@@ -107,6 +111,7 @@ class MetadataReader {
   std::optional<CheckpointFooter> footer_;
   uint64_t journal_bytes_ = 0;
   uint64_t alone_sequence_ = 0;
+  bool joined_ = false;
 
   std::vector<std::byte> stream_;  // payloads; the first taken_ bytes are done
   size_t taken_ = 0;

@@ -9,6 +9,11 @@
 // such records and no whole copy has them, that is corruption, since an older state must not be used in its place. A
 // copy whose checkpoint has no end was never finished, and does not count.
 //
+// Which copy has all that was acknowledged: a whole one that has joined the others, and behind which something can be
+// written. For a new copy says in a batch that it joins, and one that was given up or replaced is erased or finished,
+// unless its zone is read-only (JournalCopies). If no copy is so, and one that cannot be read may have had more, what
+// is left may be read, but nothing may be written (RecoveredMetadata::newest).
+//
 // A writer in another process may replace copies while they are read. Their first zones show that: what was read
 // counts, damage included, only if the same copies are still there afterwards. Otherwise recovery starts over.
 
@@ -82,8 +87,14 @@ class StateBuilder {
   std::optional<MetadataState> state_;
 };
 
+// Returns whether something can be written where the copy ends. A copy that ends with its zone goes on elsewhere.
+bool IsWritableBehind(ZonedDevice& device, const FoundCopy& copy) {
+  const Result<ZoneDescriptor> zone = DescribeZone(device, copy.zones[copy.end.zone]);
+  return zone.ok() && (copy.end.offset == zone->capacity || IsWritable(zone->state));
+}
+
 // Reads one copy to its end, or to what is wrong with it. Its state goes into `builder`, which may be null.
-FoundCopy ReadCopy(MetadataReader& reader, StateBuilder* builder) {
+FoundCopy ReadCopy(ZonedDevice& device, MetadataReader& reader, StateBuilder* builder) {
   FoundCopy copy;
   copy.superblock = reader.superblock();
   for (;;) {
@@ -98,6 +109,7 @@ FoundCopy ReadCopy(MetadataReader& reader, StateBuilder* builder) {
   copy.zones = reader.zones();
   copy.complete = reader.footer().has_value();
   copy.end = reader.end();
+  copy.has_all = copy.whole() && reader.joined() && IsWritableBehind(device, copy);
   copy.alone_sequence = copy.damage.ok() ? reader.alone_sequence() : reader.AloneBehind();
   return copy;
 }
@@ -121,6 +133,7 @@ class Survey {
   Status ReadBest();
   Status NothingFound() const;
   Status CheckIsNewest() const;
+  Status WhyNotNewest() const;
   void Describe(RecoveredMetadata& metadata) const;
   Status FindBehind(RecoveredMetadata& metadata);
 
@@ -159,7 +172,7 @@ Status Survey::Run() {
 Status Survey::ReadOne(const Superblock& superblock) {
   auto reader = std::make_unique<MetadataReader>(device_, superblock);
   StateBuilder builder(device_.geometry());
-  FoundCopy copy = ReadCopy(*reader, state_ ? nullptr : &builder);
+  FoundCopy copy = ReadCopy(device_, *reader, state_ ? nullptr : &builder);
   if (copy.whole() && !state_) {
     reader_ = std::move(reader);
     state_ = std::move(builder.state());
@@ -178,7 +191,7 @@ Status Survey::ReadBest() {
     if (reader_->superblock().generation == best.superblock.generation) return {};
     auto reader = std::make_unique<MetadataReader>(device_, best.superblock);
     StateBuilder builder(device_.geometry());
-    FoundCopy again = ReadCopy(*reader, &builder);
+    FoundCopy again = ReadCopy(device_, *reader, &builder);
     if (again.whole()) {
       reader_ = std::move(reader);
       state_ = std::move(builder.state());
@@ -248,6 +261,30 @@ Status Survey::CheckIsNewest() const {
   return {};
 }
 
+// Says why something acknowledged may be missing in what counts, though no copy shows that.
+Status Survey::WhyNotNewest() const {
+  if (std::ranges::any_of(copies_, &FoundCopy::has_all)) return {};
+  const FoundCopy& best = copies_.front();
+  const auto older = [&best](std::string_view other) {
+    return Status::IoError(
+        fmt::format("{}; the copy of the metadata in zone {} may be older", other, best.superblock.zone.value()));
+  };
+  for (const FoundCopy& copy : copies_) {
+    if (!copy.damage.ok()) return older(copy.damage.message());
+  }
+  for (const FoundSuperblock& found : unreadable_) {
+    const Status& status = found.superblock.status();
+    return older(fmt::format("superblock unreadable in zone {}: {}", found.zone.value(), status.message()));
+  }
+  std::vector<ZoneDescriptor> report(device_.geometry().zone_count);
+  ISOZONE_RETURN_IF_ERROR(device_.ReportZones(ZoneId(0), report));
+  for (const ZoneDescriptor& zone : report) {
+    if (zone.state != ZoneState::kOffline) continue;
+    return older(fmt::format("zone {}, which may have held a copy of the metadata, is offline", zone.zone.value()));
+  }
+  return {};
+}
+
 void Survey::Describe(RecoveredMetadata& metadata) const {
   const FoundCopy& best = copies_.front();
   size_t kept = 0;
@@ -287,7 +324,7 @@ Status Survey::FindBehind(RecoveredMetadata& metadata) {
     if (copy.sequence == metadata.sequence) continue;
     MetadataReader reader(device_, copy.superblock);
     StateBuilder builder(device_.geometry());
-    const FoundCopy again = ReadCopy(reader, &builder);
+    const FoundCopy again = ReadCopy(device_, reader, &builder);
     if (!again.whole()) return again.damage;
     for (const auto& [zone, end] : NamedZones(device_.geometry(), *builder.state(), {})) {
       metadata.behind_zones.insert(zone);
@@ -311,6 +348,7 @@ Result<MetadataReading> Survey::Finish() {
                              .behind_zones = {},
                              .copies_wanted = best.superblock.copies,
                              .copies = {},
+                             .newest = WhyNotNewest(),
                              .position = nullptr};
   auto position = std::make_shared<RecoveredMetadata::Position>();
   for (const FoundCopy& copy : copies_) {

@@ -47,6 +47,9 @@ struct RecoveredMetadata {
   std::set<ZoneId> behind_zones;  // zones that, according to a copy which is behind, hold files
   uint32_t copies_wanted = 0;
   std::vector<MetadataCopy> copies;  // what was found of them
+  // OK: nothing that was acknowledged is missing. Otherwise why something may be, so that nothing may be written unless
+  // the user says so: what only a lost copy names would be overwritten.
+  Status newest;
   // The position at which writing continues; opaque here.
   struct Position;
   std::shared_ptr<const Position> position;
@@ -71,6 +74,7 @@ struct FoundCopy {
   bool complete = false;      // its checkpoint is complete
   Status damage;              // what stopped the reader before the end
   MetadataReader::End end;
+  bool has_all = false;         // everything that was acknowledged: no other copy can be newer
   uint64_t sequence = 0;        // sequence of the last whole record
   uint64_t alone_sequence = 0;  // sequence of the last record that was written while there was no other copy
 

@@ -97,11 +97,18 @@ Status WriteFirstCopy(ZonedDevice& device, const Superblock& superblock) {
   queue.Add([&](std::vector<std::byte>& out) { EncodePutInode(*state.Find(kRootInode), out); });
   queue.Add([&](std::vector<std::byte>& out) { EncodeFooter({1, 0, state.NextId()}, out); });
   BatchBuilder builder(ChecksumSeed(superblock.uuid, superblock.generation), geometry);
-  const BatchBuilder::Info info{BatchKind::kCheckpoint, static_cast<uint8_t>(superblock.copies), {}};
-  const BatchBuilder::Batch batch = builder.Build(queue, {}, info, geometry.zone_capacity - slot.size());
+  const auto copies = static_cast<uint8_t>(superblock.copies);
+  uint64_t end = start + slot.size();
   DeviceStatus status = WriteDurably(device, DeviceOffset(start), slot.span());
-  if (status == DeviceStatus::kSuccess) {
-    status = WriteDurably(device, DeviceOffset(start + slot.size()), batch.blocks);
+  StreamCounters counters;
+  // The batch of the journal is empty: it says that this is one of the copies.
+  for (const BatchKind kind : {BatchKind::kCheckpoint, BatchKind::kJournal}) {
+    if (status != DeviceStatus::kSuccess) break;
+    const BatchBuilder::Info info{kind, copies, {}};
+    const BatchBuilder::Batch batch = builder.Build(queue, counters, info, start + geometry.zone_capacity - end);
+    status = WriteDurably(device, DeviceOffset(end), batch.blocks);
+    end += batch.blocks.size();
+    counters = {batch.next.batch, 1};
   }
   if (status != DeviceStatus::kSuccess || !queue.empty()) {
     return Status::IoError(fmt::format("write of the first metadata in zone {} failed: {}", superblock.zone.value(),

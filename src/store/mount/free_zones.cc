@@ -17,6 +17,7 @@ Result<FreedZones> FreeUpZones(ZonedDevice& device) {
   const bool has_owner = content != DeviceContent::kEmpty;
   if (has_owner) {
     ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata metadata, RecoverMetadata(device));
+    ISOZONE_RETURN_IF_ERROR(metadata.newest);
     named = NamedZones(device.geometry(), metadata.state, metadata.zones);
     for (const ZoneId zone : metadata.behind_zones) named.emplace(zone, 0);
     for (uint32_t i = 0; i < HomeZones(metadata.copies_wanted); ++i) named.emplace(ZoneId(i), 0);

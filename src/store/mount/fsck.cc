@@ -86,6 +86,7 @@ class Checker {
 
   void CheckCopies(const RecoveredMetadata& recovered) {
     report_.copies_wanted = recovered.copies_wanted;
+    if (!recovered.newest.ok()) ErrorOfCopies(std::string(recovered.newest.message()));
     const auto kept = static_cast<uint32_t>(std::ranges::count_if(recovered.copies, [](const MetadataCopy& copy) {
       return copy.state == MetadataCopy::State::kWhole || copy.state == MetadataCopy::State::kBehind;
     }));

@@ -275,9 +275,15 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
   ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
   RecoveredMetadata& recovered = reading.metadata;
+  const bool read_only = options.read_only || device->read_only();
+  if (read_only && !recovered.newest.ok()) Log().warn("{}", recovered.newest.message());
+  if (!read_only && !options.accept_older_metadata && !recovered.newest.ok()) {
+    return Status::IoError(
+        fmt::format("{}. Mount it read-only to copy out what is left, or go on from that with isozone fsck --repair",
+                    recovered.newest.message()));
+  }
   auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
                                                 std::move(recovered.state), policy->parallel(), clock);
-  const bool read_only = options.read_only || context->data_path.device->read_only();
   if (!read_only) {
     ISOZONE_ASSIGN_OR_RETURN(context->statistics_page, MakeStatisticsPage(*context));
   }

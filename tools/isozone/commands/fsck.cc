@@ -31,7 +31,9 @@ Result<OpenedDevice> OpenAlone(const std::string& uri) {
 
 // Mounts the device, which writes missing or damaged copies of the metadata again.
 Status Repair(const std::string& uri) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(uri, OpenMode::kReadWrite));
+  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(uri, OpenMode::kReadWrite));
+  opened.mount_options.accept_older_metadata = true;
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
   ISOZONE_RETURN_IF_ERROR(file_system->state().RestoreMetadataCopies());
   return file_system->Unmount();
 }
