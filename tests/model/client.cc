@@ -170,11 +170,18 @@ Status Client::Learn(Inode inode) {
   std::erase_if(readers_, [&](const OpenReader& r) { return r.inode == inode; });
   for (const auto& [path, named] : now_.names) {
     if (named != inode) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const auto reader, fs_.OpenForRead(path));
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, fs_.Stat(path));
+    std::byte next{};
+    const auto behind = reader->Read(attributes.size, {&next, 1}, IoClass::kOther);
+    // How long a log is that cannot be read to its end is not known.
+    if (!behind.ok() && Tolerated(behind.status())) return RemoveAllNames(inode);
+    ISOZONE_RETURN_IF_ERROR(behind.status());
     const File& file = now_.files.at(inode);
-    if (attributes.size < file.published || attributes.size > file.bytes.size()) {
-      return Contradiction(fmt::format("after a failed write '{}' has {} bytes; {} were written and {} published", path,
-                                       attributes.size, file.bytes.size(), file.published));
+    if (*behind > 0 || attributes.size < file.published || attributes.size > file.bytes.size()) {
+      return Contradiction(fmt::format("after a failed write '{}' has {} bytes{}; {} were written and {} published",
+                                       path, attributes.size, *behind > 0 ? " and more" : "", file.bytes.size(),
+                                       file.published));
     }
     oracle_.Lose(inode, attributes.size);
     return Status::Ok();

@@ -1,15 +1,15 @@
 // Every fault of docs/fault-model.md, through the file system: what it must not break, and what it must say.
 #include <cstring>
-#include <functional>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/aligned_buffer.h"
 #include "model/client.h"
 #include "model/fine.h"
-#include "model/quiet_log.h"
 #include "model/volume.h"
+#include "store/inode_files.h"
 
 namespace isozone::torture {
 namespace {
@@ -113,6 +113,14 @@ class FaultTest : public ::testing::Test {
   static void FailReadsOf(EmulatedDevice& device, ZoneId zone) {
     for (int i = 0; i < 2; ++i) device.FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
   }
+  // Writes /log, whose end cannot be made durable when it is closed: its region stays open.
+  void LeaveLogOpen(std::string_view content) {
+    const auto writer = Create("/log", FileKind::kLog);
+    ASSERT_FINE(Append(*writer, content));
+    ASSERT_FINE(writer->WriteOut());
+    device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
+    EXPECT_FALSE(writer->Close().ok());
+  }
   // A file system whose /log with `content` was open when the power went, and could not be read while mounting.
   Result<std::unique_ptr<FileSystem>> MountWithUnreadLog(const std::string& content) {
     auto writer = Create("/log", FileKind::kLog);
@@ -211,12 +219,7 @@ TEST_F(FaultTest, ALogThatCouldNotBeClosedIsCountedOnce) {
   for (const bool opened_again : {true, false}) {
     SCOPED_TRACE(opened_again ? "opened again" : "removed as it is");
     const std::string content = Content(20'000);
-    auto writer = Create("/log", FileKind::kLog);
-    ASSERT_FINE(Append(*writer, content));
-    ASSERT_FINE(writer->WriteOut());
-    device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
-    EXPECT_FALSE(writer->Close().ok());
-    writer.reset();
+    ASSERT_NO_FATAL_FAILURE(LeaveLogOpen(content));
     if (opened_again) {
       auto appender = fs().OpenForAppend("/log", {});
       ASSERT_FINE(appender.status());
@@ -230,6 +233,26 @@ TEST_F(FaultTest, ALogThatCouldNotBeClosedIsCountedOnce) {
   }
 }
 
+// Whoever asks for its size is told what a reader finds.
+TEST_F(FaultTest, ALogThatCouldNotBeClosedHasOneSize) {
+  const std::string content = Content(20'000);
+  ASSERT_NO_FATAL_FAILURE(LeaveLogOpen(content));
+  const auto stat = fs().Stat("/log");
+  ASSERT_FINE(stat.status());
+  EXPECT_EQ(content.size(), stat->size);
+  EXPECT_EQ(content.size(), fs().inodes().GetAttributes(stat->inode).value().size);
+  const auto listed = fs().List("/");
+  ASSERT_FINE(listed.status());
+  ASSERT_EQ(1U, listed->size());
+  EXPECT_EQ(content.size(), listed->front().attributes.size);
+  ASSERT_FINE(fs().state().VisitFiles([&](const FileDetails& file) {
+    if (!file.attributes.is_directory) {
+      EXPECT_EQ(content.size(), file.attributes.size);
+    }
+  }));
+  ExpectContent("/log", content);
+}
+
 // What is given an end when a log is opened again is durable before the end is.
 TEST_F(FaultTest, ALogThatCouldNotBeClosedSurvivesAPowerCutAfterItIsOpenedAgain) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
@@ -240,12 +263,7 @@ TEST_F(FaultTest, ALogThatCouldNotBeClosedSurvivesAPowerCutAfterItIsOpenedAgain)
     faults.seed = seed;
     ASSERT_FINE(volume_->Mount(Options(), faults));
     const std::string content = Content(20'000);
-    auto writer = Create("/log", FileKind::kLog);
-    ASSERT_FINE(Append(*writer, content));
-    ASSERT_FINE(writer->WriteOut());
-    device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
-    EXPECT_FALSE(writer->Close().ok());
-    writer.reset();
+    ASSERT_NO_FATAL_FAILURE(LeaveLogOpen(content));
     auto appender = fs().OpenForAppend("/log", {FileKind::kLog});
     ASSERT_FINE(appender.status());
     ASSERT_FINE(fs().SyncMetadata());
@@ -516,6 +534,43 @@ TEST_F(FaultTest, AnOfflineZoneOfOneCopyOfTheMetadataTakesNothingWithIt) {
   EXPECT_EQ(2U, fs().state().Metadata().whole.size());
 }
 
+// One copy could not be written any more, and the other one, which had more, is lost before there is another.
+TEST_F(FaultTest, AnOlderCopyOfTheMetadataIsMountedForReadingOnlyUnlessTheUserSaysSo) {
+  for (int i = 0; i < 20; ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_NO_FATAL_FAILURE(SetUp());
+    ASSERT_FINE(fs().CreateDirectory("/before"));
+    ASSERT_FINE(fs().SyncMetadata());
+    const std::vector<ZoneId> zones = MetadataZones();
+    device().SetZoneState(zones[0], ZoneState::kReadOnly);
+    ASSERT_FINE(fs().CreateDirectory("/d"));
+    ASSERT_FINE(fs().SyncMetadata());
+    device().SetZoneState(zones[1], ZoneState::kOffline);
+    if (fs().CreateDirectory("/e").ok()) (void)fs().SyncMetadata();  // succeeds if there is another copy by now
+    (void)volume_->Unmount();
+    const Status mounted = volume_->Mount(Options());
+    if (!mounted.ok()) {
+      EXPECT_THAT(mounted.ToString(), testing::HasSubstr(fmt::format("zone {}, which may have", zones[1].value())));
+      EXPECT_THAT(mounted.ToString(), testing::HasSubstr("isozone fsck --repair"));
+      EXPECT_THAT(mounted.ToString(), testing::HasSubstr("read-only"));
+      MountOptions options = Options();
+      options.read_only = true;
+      ASSERT_FINE(volume_->Mount(options));
+      EXPECT_TRUE(fs().Stat("/before").ok());
+      ASSERT_FINE(volume_->Unmount());
+      options = Options();
+      options.accept_older_metadata = true;
+      ASSERT_FINE(volume_->Mount(options));
+      EXPECT_TRUE(fs().Stat("/before").ok());
+      ASSERT_FINE(fs().state().RestoreMetadataCopies());
+      ASSERT_NO_FATAL_FAILURE(Remount());
+    } else {
+      EXPECT_TRUE(fs().Stat("/d").ok());
+    }
+    ASSERT_FINE(volume_->Unmount());
+  }
+}
+
 TEST_F(FaultTest, WhereAllCopiesOfTheMetadataAreOfflineAZoneIsNamed) {
   ASSERT_FINE(fs().CreateDirectory("/d"));
   ASSERT_FINE(fs().SyncMetadata());
@@ -546,105 +601,6 @@ TEST_F(FaultTest, LatencySpikesChangeNothing) {
   const auto found = model::Collect(fs(), "");
   ASSERT_FINE(found.status());
   ASSERT_FINE(oracle.CheckExactly(*found));
-}
-
-// A random workload on a device with faults: errors are returned, and what can be read is right, then and after a mount
-// without new faults.
-class FaultStorm : public ::testing::Test {
- protected:
-  // `each_step` is called before every operation.
-  void Run(const FaultPlan& faults, bool at_leisure, const std::function<void(Volume&)>& each_step) {
-    auto volume = Volume::Create(model::RandomGeometry(random_, kMiB), /*timing=*/at_leisure && random_.Chance(0.3));
-    ASSERT_FINE(volume.status());
-    ASSERT_FINE(volume->Format());
-    ASSERT_FINE(volume->Mount({}));
-    ASSERT_FINE(volume->fs().groups().Set(model::RandomGroups(random_, volume->device().geometry())));
-    ASSERT_FINE(volume->Unmount());
-    model::Oracle oracle;
-    const Status began = volume->Mount(model::RandomMountOptions(random_, at_leisure), faults);
-    if (began.Is(StatusCode::kIoError)) return;  // the metadata could not be read
-    ASSERT_FINE(began);
-    ASSERT_NO_FATAL_FAILURE(Work(*volume, oracle, each_step));
-    (void)volume->Unmount();
-    const Status mounted = volume->Mount({});
-    if (!mounted.ok() && mounted.message().find("is offline") != std::string::npos) return;  // metadata that is gone
-    ASSERT_FINE(mounted);
-    ++mounted_again_;
-    const auto found = model::Collect(volume->fs(), "", /*tolerate_unreadable=*/true);
-    ASSERT_FINE(found.status());
-    ASSERT_FINE(oracle.CheckAfterPowerCut(*found));
-    ASSERT_FINE(volume->Unmount());
-  }
-
-  const QuietLog quiet_;
-  const uint64_t seed_ = TestSeed();
-  const testing::ScopedTrace trace_{__FILE__, __LINE__, "ISOZONE_TEST_SEED=" + std::to_string(seed_)};
-  Random random_{seed_};
-  uint64_t io_errors_ = 0;
-  int mounted_again_ = 0;
-
- private:
-  void Work(Volume& volume, model::Oracle& oracle, const std::function<void(Volume&)>& each_step) {
-    model::ClientOptions options;
-    options.max_append = 64 * kKiB;
-    options.live_target = 6 * kMiB;
-    options.expects_faults = true;
-    model::Client client(volume.fs(), oracle, random_.Next(), options);
-    Status status;
-    for (int i = 0; i < 3000 && status.ok(); ++i) {
-      each_step(volume);
-      status = client.Step();
-    }
-    // The first failed metadata write ends the writing, and says so.
-    if (!status.ok()) {
-      EXPECT_TRUE(status.Is(StatusCode::kReadOnly) || status.Is(StatusCode::kIoError)) << status.ToString();
-      EXPECT_NE("", volume.fs().state().read_only_reason()) << status.ToString();
-    }
-    io_errors_ += client.counters().io_errors;
-  }
-};
-
-TEST_F(FaultStorm, WhatCanBeReadIsRight) {
-  for (int storm = 0; storm < 60; ++storm) {
-    FaultPlan faults;
-    faults.seed = random_.Next();
-    faults.read_error = random_.Chance(0.5) ? 0.001 : 0;
-    faults.write_error = random_.Chance(0.7) ? 0.003 : 0;
-    faults.zone_read_only = random_.Chance(0.5) ? 0.0005 : 0;
-    faults.zone_offline = random_.Chance(0.3) ? 0.0002 : 0;
-    SCOPED_TRACE(fmt::format("storm {}: read errors {}, write errors {}, zones read-only {}, offline {}", storm,
-                             faults.read_error, faults.write_error, faults.zone_read_only, faults.zone_offline));
-    ASSERT_NO_FATAL_FAILURE(Run(faults, /*at_leisure=*/true, [](Volume&) {}));
-  }
-  EXPECT_GT(io_errors_, 0u);
-  EXPECT_GT(mounted_again_, 30);
-}
-
-// Many faults, and none of the metadata, which would end it.
-TEST_F(FaultStorm, WhatCanBeReadIsRightWhereOnlyZonesOfFilesFail) {
-  for (int storm = 0; storm < 40; ++storm) {
-    SCOPED_TRACE("storm " + std::to_string(storm));
-    const double often = random_.Chance(0.5) ? 0.01 : 0.1;
-    ASSERT_NO_FATAL_FAILURE(Run({}, /*at_leisure=*/false, [&](Volume& volume) {
-      if (!random_.Chance(often)) return;
-      std::vector<ZoneId> zones;
-      for (const ZoneView& zone : volume.fs().state().Zones()) {
-        if (zone.use == ZoneUse::kData || zone.use == ZoneUse::kLog) zones.push_back(zone.device.zone);
-      }
-      if (zones.empty()) return;
-      const ZoneId zone = zones[random_.Below(zones.size())];
-      const uint64_t draw = random_.Below(200);
-      if (draw < 120) {
-        volume.device().FailNext(DeviceOp::kWrite, zone, DeviceStatus::kWriteFault);
-      } else if (draw < 197) {
-        volume.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
-      } else {
-        volume.device().SetZoneState(zone, draw < 199 ? ZoneState::kReadOnly : ZoneState::kOffline);
-      }
-    }));
-  }
-  EXPECT_GT(io_errors_, 0u);
-  EXPECT_GT(mounted_again_, 30);
 }
 
 }  // namespace

@@ -32,9 +32,13 @@ class FileOpener {
 
   // Brings names and files up to date that a writer in another process may have changed.
   Status Refresh() const { return refresh_ == nullptr ? Status::Ok() : refresh_->Refresh(); }
-  // Returns whether a file is a log that a writer in another process may make longer: only opening it tells its size.
-  // The caller holds the namespace mutex.
-  bool MayGrow(const Inode& inode) const { return refresh_ != nullptr && refresh_->MayGrow(inode); }
+  // Returns whether only opening a log tells its size: a writer in another process may make it longer, or it could not
+  // be closed, and nobody has it open. The caller holds the namespace mutex.
+  bool MustBeOpened(const Inode& inode) const {
+    catalog_.namespace_mutex.AssertHeld();
+    if (refresh_ != nullptr) return refresh_->MayGrow(inode);
+    return inode.kind == FileKind::kLog && inode.has_open_region() && catalog_.FindOpen(inode.id) == nullptr;
+  }
   // Returns the open file of the inode of a file. kNotFound where it was removed. A log of which a part is damaged can
   // be opened: its OpenFile has the damage.
   Result<std::shared_ptr<OpenFile>> Open(InodeId id) ISOZONE_EXCLUDES(catalog_.namespace_mutex);

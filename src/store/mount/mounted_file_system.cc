@@ -46,14 +46,14 @@ Result<InodeId> MountedFileSystem::FileAt(std::string_view path) const {
 
 Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
   ISOZONE_RETURN_IF_ERROR(files_.Refresh());
-  uint64_t growing_log = 0;
+  uint64_t log = 0;
   {
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->catalog.state.Lookup(path));
-    if (!files_.MayGrow(*inode)) return context_->catalog.AttributesOf(*inode);
-    growing_log = inode->id.value();
+    if (!files_.MustBeOpened(*inode)) return context_->catalog.AttributesOf(*inode);
+    log = inode->id.value();
   }
-  return inodes_->GetAttributes(growing_log);
+  return inodes_->GetAttributes(log);
 }
 
 Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view directory) {
@@ -66,15 +66,15 @@ Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view dir
     id = inode->id;
   }
   std::vector<DirectoryEntry> entries;
+  std::vector<size_t> to_open;
   names_.VisitNames(id,
                     [&](std::string_view name, const Inode& inode) ISOZONE_REQUIRES(context_->catalog.namespace_mutex) {
+                      if (files_.MustBeOpened(inode)) to_open.push_back(entries.size());
                       entries.push_back({std::string(name), context_->catalog.AttributesOf(inode)});
                     });
-  if (refresh_ == nullptr) return entries;
-  for (DirectoryEntry& entry : entries) {
-    if (entry.attributes.kind != FileKind::kLog || entry.attributes.is_directory) continue;
-    const auto now = Stat(fmt::format("{}/{}", directory, entry.name));
-    if (now.ok()) entry.attributes = *now;
+  for (const size_t i : to_open) {
+    const auto now = inodes_->GetAttributes(entries[i].attributes.inode);
+    if (now.ok()) entries[i].attributes = *now;
   }
   return entries;
 }

@@ -60,12 +60,11 @@ Result<FileAttributes> MountedInodes::Lookup(uint64_t directory, std::string_vie
   }
 }
 
-Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
-  if (!catalog_.read_only()) return std::unique_ptr<FileReader>();
+Result<std::unique_ptr<FileReader>> MountedInodes::OpenToLook(InodeId id) {
   {
     const MutexLock lock(catalog_.namespace_mutex);
     const Inode* found = catalog_.state.Find(id);
-    if (found == nullptr || !files_.MayGrow(*found)) return std::unique_ptr<FileReader>();
+    if (found == nullptr || !files_.MustBeOpened(*found)) return std::unique_ptr<FileReader>();
   }
   ISOZONE_ASSIGN_OR_RETURN(auto log, files_.Open(id));
   return files_.ReaderOf(std::move(log));
@@ -74,7 +73,7 @@ Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
 Result<FileAttributes> MountedInodes::GetAttributes(uint64_t inode) {
   const InodeId id(inode);
   ISOZONE_RETURN_IF_ERROR(files_.Refresh());
-  ISOZONE_ASSIGN_OR_RETURN(const auto log, FollowLog(id));
+  ISOZONE_ASSIGN_OR_RETURN(const auto log, OpenToLook(id));
   const std::shared_ptr<SharedFile> open = open_->Find(id);  // goes behind the lock
   const MutexLock lock(catalog_.namespace_mutex);
   const Inode* found = catalog_.state.Find(id);

@@ -59,9 +59,9 @@ class MountedInodes final : public InodeFiles {
   Status DetachAll() { return open_->DetachAll(); }
 
  private:
-  // Brings the size of a log up to date that a writer in another process has open, and returns what keeps it known as
-  // long as it lives; null where it is no such log.
-  Result<std::unique_ptr<FileReader>> FollowLog(InodeId id);
+  // Opens a log that must be opened before its size is known (FileOpener::MustBeOpened), and returns what keeps it
+  // known as long as it lives; null where it is no such log.
+  Result<std::unique_ptr<FileReader>> OpenToLook(InodeId id);
   // Makes `inode` with a name, and details that say who owns it and, for a symbolic link, its target.
   Result<FileAttributes> Make(uint64_t directory, std::string_view name, Inode inode, const InodeOwner& owner,
                               std::string_view target = {});

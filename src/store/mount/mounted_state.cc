@@ -95,7 +95,8 @@ Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
   if (refresh_ == nullptr || !refresh_->MayGrow(inode)) {
     ISOZONE_ASSIGN_OR_RETURN(const LogContents log,
                              ReadLog(context_.data_path.engine, context_.data_path.frame_seed, inode));
-    if (refresh_ != nullptr) details.attributes.size = log.size;
+    // It may have no end yet, or one that its writer, in this process, has gone beyond.
+    details.attributes.size = refresh_ == nullptr ? std::max(details.attributes.size, log.size) : log.size;
     details.extents = log.extents;
     return Status::Ok();
   }
