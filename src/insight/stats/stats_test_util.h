@@ -61,6 +61,7 @@ class TestImage {
  public:
   explicit TestImage(const std::string& name) : path_(testing::TempDir() + name + std::to_string(::getpid())) {
     std::ofstream(path_) << "image";
+    std::remove(page_path().c_str());  // a killed process may have left that of an image with the same inode
   }
   ~TestImage() { std::remove(path_.c_str()); }
   TestImage(const TestImage&) = delete;
