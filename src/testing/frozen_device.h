@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,10 @@ class FrozenDevice final : public ZonedDevice {
   explicit FrozenDevice(ZonedDevice& device) : FrozenDevice(device.geometry()) {
     for (uint32_t i = 0; i < geometry_.zone_count; ++i) {
       ZoneDescriptor descriptor;
-      if (!device.ReportZones(ZoneId(i), {&descriptor, 1}).ok() || descriptor.write_pointer == 0) continue;
+      if (!device.ReportZones(ZoneId(i), {&descriptor, 1}).ok()) continue;
+      const bool broken = descriptor.state == ZoneState::kReadOnly || descriptor.state == ZoneState::kOffline;
+      if (broken) SetState(ZoneId(i), descriptor.state);
+      if (descriptor.write_pointer == 0) continue;
       zones_[i].resize(descriptor.write_pointer);
       DeviceRequest request;
       request.op = DeviceOp::kRead;
@@ -32,6 +36,9 @@ class FrozenDevice final : public ZonedDevice {
 
   // The bytes written to a zone, in whole blocks. Their number is the write pointer.
   std::vector<std::byte>& zone(ZoneId zone) { return zones_[zone.value()]; }
+
+  // Gives a zone a state that does not follow from its bytes: read-only or offline.
+  void SetState(ZoneId zone, ZoneState state) { states_[zone] = state; }
 
   const DeviceGeometry& geometry() const override { return geometry_; }
   std::string name() const override { return "frozen"; }
@@ -47,9 +54,10 @@ class FrozenDevice final : public ZonedDevice {
     if (first.value() + out.size() > zones_.size()) return Status::InvalidArgument("there are not so many zones");
     for (ZoneDescriptor& descriptor : out) {
       const uint64_t written = zones_[first.value()].size();
-      const ZoneState state = written == 0                        ? ZoneState::kEmpty
-                              : written < geometry_.zone_capacity ? ZoneState::kClosed
-                                                                  : ZoneState::kFull;
+      ZoneState state = written == 0                        ? ZoneState::kEmpty
+                        : written < geometry_.zone_capacity ? ZoneState::kClosed
+                                                            : ZoneState::kFull;
+      if (const auto set = states_.find(first); set != states_.end()) state = set->second;
       descriptor = {first, state, geometry_.zone_capacity, written};
       ++first;
     }
@@ -64,6 +72,8 @@ class FrozenDevice final : public ZonedDevice {
     if (geometry_.ZoneOf(request.offset).value() >= zones_.size() || in_zone + request.length > geometry_.zone_size) {
       return DeviceStatus::kLbaOutOfRange;
     }
+    const auto set = states_.find(geometry_.ZoneOf(request.offset));
+    if (set != states_.end() && set->second == ZoneState::kOffline) return DeviceStatus::kZoneIsOffline;
     const std::vector<std::byte>& bytes = zones_[geometry_.ZoneOf(request.offset).value()];
     std::memset(request.data, 0, request.length);
     if (in_zone < bytes.size()) {
@@ -74,6 +84,7 @@ class FrozenDevice final : public ZonedDevice {
 
   const DeviceGeometry geometry_;
   std::vector<std::vector<std::byte>> zones_;
+  std::map<ZoneId, ZoneState> states_;
 };
 
 }  // namespace isozone

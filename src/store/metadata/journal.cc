@@ -436,7 +436,7 @@ Status Journal::Impl::CatchUp(MetadataLog& log, uint64_t old) {
   const Status joined = WriteBatch(log, static_cast<uint32_t>(others + 1));
   if (joined.Is(StatusCode::kIoError)) {
     const MutexUnlock unlock(copies.mu);
-    log.GiveUp();  // the device may have written that it joins
+    log.Erase();  // the device may have written that it joins
   }
   return joined;
 }

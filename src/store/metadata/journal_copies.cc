@@ -115,12 +115,7 @@ void JournalCopies::Replace(uint64_t generation, Log log) {
     return;
   }
   std::swap(*it, log);
-  stats.bytes += log->bytes_written();
-  {
-    const MutexUnlock unlock(mu);
-    log->Erase();
-  }
-  Release(std::move(log));
+  Discard(std::move(log));
 }
 
 void JournalCopies::GiveUp(MetadataLog* copy, const Status& why) {
@@ -128,10 +123,14 @@ void JournalCopies::GiveUp(MetadataLog* copy, const Status& why) {
   const auto it = std::find_if(all.begin(), all.end(), [copy](const Log& log) { return log.get() == copy; });
   Log log = std::move(*it);
   all.erase(it);
+  Discard(std::move(log));
+}
+
+void JournalCopies::Discard(Log log) {
   stats.bytes += log->bytes_written();
   {
     const MutexUnlock unlock(mu);
-    log->GiveUp();
+    log->Erase();
   }
   Release(std::move(log));
 }

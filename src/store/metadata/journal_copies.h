@@ -7,8 +7,8 @@
 // Invariants:
 //  * A record is durable when every copy has it. A new copy joins the others, and says so in a batch, only once it has
 //    all that was ever called durable. The copy that it replaces is erased at once.
-//  * A copy of which a write fails is given up: it is finished, and the others say so in one more batch, before
-//    anything that only they have is called durable. When the last one fails that latches.
+//  * A copy of which a write fails is given up: it is erased, and the others say so in one more batch, before anything
+//    that only they have is called durable. When the last one fails that latches, and nothing is erased.
 //  * So recovery can tell whether a copy has all that is durable (recovery.cc).
 //
 // Thread safety: each function says what it needs. Lock order: `mu`, then the pool's.
@@ -90,6 +90,8 @@ struct JournalCopies {
   // Writes one batch to each of `writing`, which must have room, and gives up those that fail. Returns whether any
   // failed.
   bool WriteBatches(std::span<MetadataLog* const> writing) ISOZONE_REQUIRES(mu);
+  // Ends a copy that was one of those that get every record, before anything is durable that it lacks.
+  void Discard(Log log) ISOZONE_REQUIRES(mu);
   void NoteDurable() ISOZONE_REQUIRES(mu);
 };
 

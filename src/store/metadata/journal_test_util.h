@@ -127,6 +127,7 @@ class Store {
       for (const ZoneId zone : taken) store->pool_->AddLive(zone, device.geometry().zone_capacity);
       // No data lies in the zones that the files of this state name.
       const auto named = NamedZones(device.geometry(), MetadataState(device.geometry()), store->found_.zones);
+      EraseReplaced(device, store->found_, [&named](ZoneId zone) { return named.contains(zone); });
       store->pool_->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     }
     if (seal) seal(*store);

@@ -174,17 +174,16 @@ Status MetadataLog::EndWrite() {
                                      zones_[zone_].value(), offset, DeviceStatusName(request_.status)));
 }
 
-void MetadataLog::GiveUp() {
-  const auto zone = DescribeZone(device_, zones_[zone_]);
-  // A copy that ends where its zone ends looks as if it went on in another. It must go.
-  if (zone.ok() && zone->state == ZoneState::kFull) return Erase();
-  const Status status = ManageZone(device_, DeviceOp::kFinish, zones_[zone_]);
-  if (!status.ok()) Log().info("a copy of the metadata could not be closed: {}", status.message());
-}
-
 void MetadataLog::Erase() {
-  const Status status = ManageZone(device_, DeviceOp::kReset, zones_.front());
-  if (!status.ok()) Log().info("a copy of the metadata could not be erased: {}", status.message());
+  const Status erased = ManageZone(device_, DeviceOp::kReset, zones_.front());
+  if (erased.ok()) return;
+  Log().warn("a copy of the metadata could not be erased: {}", erased.message());
+  for (const ZoneId zone : zones_) {
+    const auto now = DescribeZone(device_, zone);
+    if (!now.ok() || !IsActive(now->state)) continue;
+    const Status finished = ManageZone(device_, DeviceOp::kFinish, zone);
+    if (!finished.ok()) Log().warn("a copy of the metadata could not be finished: {}", finished.message());
+  }
 }
 
 Status MetadataLog::End() {

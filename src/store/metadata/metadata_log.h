@@ -72,9 +72,8 @@ class MetadataLog {
   // nothing that the const functions look at.
   Status Start(Latch& written);
   Status End();
-  // Sees to it that recovery does not take this copy, which gets no more records, for one that has them all. A device
-  // that refuses this has made the zone read-only itself.
-  void GiveUp();  // keeps what is in it: nothing can be written behind its end any more
+  // Erases a copy that gets no more records, so that recovery does not take it for one that has them all. If the device
+  // refuses that, sees to it at least that nothing can be written behind the copy's end any more.
   void Erase();
   // Returns whether the last write has failed because there is no room behind the device: another zone would not help.
   bool out_of_room() const { return request_.status == DeviceStatus::kCapacityExceeded; }

@@ -3,15 +3,17 @@
 // Every byte is checked before it is believed: batches by their CRCs and numbers (batch_stream.h), records by the
 // decoder, and what the records say by MetadataState.
 //
-// Which copy counts: of the copies that are whole up to their end, it is the one with the most records. Copies are
-// written side by side, and a record is acknowledged when all copies that are being written have it. So a copy that is
-// a little behind lacks nothing that was acknowledged. A batch says when there was no other copy. If a damaged copy has
-// such records and no whole copy has them, that is corruption, since an older state must not be used in its place. A
-// copy whose checkpoint has no end was never finished, and does not count.
+// Which copy counts: of the copies that are whole up to their end and have all that was acknowledged, it is the one
+// with the most records; if none is known to have all, of all that are whole. Copies are written side by side, and a
+// record is acknowledged when all copies that are being written have it. So a copy that is a little behind lacks
+// nothing that was acknowledged. A batch says when there was no other copy. If a damaged copy has such records and no
+// whole copy has them, that is corruption, since an older state must not be used in its place. A copy whose checkpoint
+// has no end was never finished, and does not count.
 //
-// Which copy has all that was acknowledged: a whole one that has joined the others, and behind which something can be
-// written. For a new copy says in a batch that it joins, and one that was given up or replaced is erased or finished,
-// unless its zone is read-only (JournalCopies). If no copy is so, and one that cannot be read may have had more, what
+// Which copy has all that was acknowledged: a whole one that has joined the others, of which no zone is read-only, and
+// that was not finished before its zone was full. For a new copy says in a batch that it joins, and one that was given
+// up or replaced is erased, or finished if the device refuses that (JournalCopies). If two copies are wanted, and two
+// that have joined are equal, these have it as well. Otherwise, if a copy that cannot be read may have had more, what
 // is left may be read, but nothing may be written (RecoveredMetadata::newest).
 //
 // A writer in another process may replace copies while they are read. Their first zones show that: what was read
@@ -22,6 +24,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,10 +90,15 @@ class StateBuilder {
   std::optional<MetadataState> state_;
 };
 
-// Returns whether something can be written where the copy ends. A copy that ends with its zone goes on elsewhere.
-bool IsWritableBehind(ZonedDevice& device, const FoundCopy& copy) {
-  const Result<ZoneDescriptor> zone = DescribeZone(device, copy.zones[copy.end.zone]);
-  return zone.ok() && (copy.end.offset == zone->capacity || IsWritable(zone->state));
+// Returns whether the copy was certainly not given up: that would have erased or finished it, unless it has a read-only
+// zone.
+bool IsInUse(ZonedDevice& device, const FoundCopy& copy) {
+  for (size_t i = 0; i < copy.zones.size(); ++i) {
+    const Result<ZoneDescriptor> zone = DescribeZone(device, copy.zones[i]);
+    if (!zone.ok() || zone->state == ZoneState::kReadOnly) return false;
+    if (i == copy.end.zone && copy.end.offset < zone->capacity && !IsWritable(zone->state)) return false;
+  }
+  return true;
 }
 
 // Reads one copy to its end, or to what is wrong with it. Its state goes into `builder`, which may be null.
@@ -109,13 +117,15 @@ FoundCopy ReadCopy(ZonedDevice& device, MetadataReader& reader, StateBuilder* bu
   copy.zones = reader.zones();
   copy.complete = reader.footer().has_value();
   copy.end = reader.end();
-  copy.has_all = copy.whole() && reader.joined() && IsWritableBehind(device, copy);
+  copy.joined = reader.joined();
+  copy.has_all = copy.whole() && copy.joined && IsInUse(device, copy);
   copy.alone_sequence = copy.damage.ok() ? reader.alone_sequence() : reader.AloneBehind();
   return copy;
 }
 
 bool CountsMore(const FoundCopy& a, const FoundCopy& b) {
-  return std::pair(a.sequence, a.superblock.generation) > std::pair(b.sequence, b.superblock.generation);
+  return std::tuple(a.has_all, a.sequence, a.superblock.generation) >
+         std::tuple(b.has_all, b.sequence, b.superblock.generation);
 }
 
 // Finds the copies, reads them, and chooses the one that counts.
@@ -265,6 +275,10 @@ Status Survey::CheckIsNewest() const {
 Status Survey::WhyNotNewest() const {
   if (std::ranges::any_of(copies_, &FoundCopy::has_all)) return {};
   const FoundCopy& best = copies_.front();
+  const auto equal = std::ranges::count_if(copies_, [&best](const FoundCopy& copy) {
+    return copy.whole() && copy.joined && copy.sequence == best.sequence;
+  });
+  if (equal > 1 && equal >= static_cast<ptrdiff_t>(best.superblock.copies)) return {};
   const auto older = [&best](std::string_view other) {
     return Status::IoError(
         fmt::format("{}; the copy of the metadata in zone {} may be older", other, best.superblock.zone.value()));
@@ -409,6 +423,16 @@ std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const Meta
     if (ends[i]) zones.emplace_hint(zones.end(), ZoneId(i), *ends[i]);
   }
   return zones;
+}
+
+void EraseReplaced(ZonedDevice& device, const RecoveredMetadata& recovered,
+                   const std::function<bool(ZoneId)>& is_named) {
+  for (const MetadataCopy& copy : recovered.copies) {
+    if (copy.state == MetadataCopy::State::kWhole || copy.state == MetadataCopy::State::kBehind) continue;
+    if (copy.generation == 0 || is_named(copy.head)) continue;
+    const Status erased = ManageZone(device, DeviceOp::kReset, copy.head);
+    if (!erased.ok()) Log().warn("a copy of the metadata could not be erased: {}", erased.message());
+  }
 }
 
 Result<MetadataReading> ReadMetadata(ZonedDevice& device) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -65,6 +66,11 @@ struct RecoveredMetadata {
 // reading starts over.
 Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
 
+// Erases the copies of the metadata that no longer count, as far as a reader can find them, before records are written
+// that they lack. `is_named` returns whether a zone holds files.
+void EraseReplaced(ZonedDevice& device, const RecoveredMetadata& recovered,
+                   const std::function<bool(ZoneId)>& is_named);
+
 // --- For users that continue from there: the journal, and a read-only mount ---
 
 // One copy, as far as it could be read.
@@ -74,6 +80,7 @@ struct FoundCopy {
   bool complete = false;      // its checkpoint is complete
   Status damage;              // what stopped the reader before the end
   MetadataReader::End end;
+  bool joined = false;          // it has become one of the copies that get every record
   bool has_all = false;         // everything that was acknowledged: no other copy can be newer
   uint64_t sequence = 0;        // sequence of the last whole record
   uint64_t alone_sequence = 0;  // sequence of the last record that was written while there was no other copy

@@ -228,6 +228,7 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountC
     auto named = NamedZones(context->data_path.geometry(), context->catalog.state, recovered.zones);
     ISOZONE_ASSIGN_OR_RETURN(legacy, ApplyLegacy(*context, recovered.sequence));
     KeepNamed(*context, named, recovered);
+    EraseReplaced(*context->data_path.device, recovered, [&named](ZoneId zone) { return named.contains(zone); });
     // What no durable record names may be reset at once, but not where readers of the last mount still read it.
     for (const ZoneId zone :
          PinnedZones(*context->data_path.device, context->uuid, context->data_path.options.kept_memory_directory)) {
@@ -276,7 +277,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
   RecoveredMetadata& recovered = reading.metadata;
   const bool read_only = options.read_only || device->read_only();
-  if (read_only && !recovered.newest.ok()) Log().warn("{}", recovered.newest.message());
+  if (!recovered.newest.ok()) Log().warn("{}", recovered.newest.message());
   if (!read_only && !options.accept_older_metadata && !recovered.newest.ok()) {
     return Status::IoError(
         fmt::format("{}. Mount it read-only to copy out what is left, or go on from that with isozone fsck --repair",

@@ -29,7 +29,8 @@ Result<OpenedDevice> OpenAlone(const std::string& uri) {
   return OpenByUri(uri, OpenMode::kReadOnly);
 }
 
-// Mounts the device, which writes missing or damaged copies of the metadata again.
+// Mounts the device, which writes missing or damaged copies of the metadata again. What is left of it may be older than
+// what was lost: then a warning says so.
 Status Repair(const std::string& uri) {
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(uri, OpenMode::kReadWrite));
   opened.mount_options.accept_older_metadata = true;
@@ -108,7 +109,7 @@ Action DefineFsck(CLI::App& app) {
   AddDeviceArgument(app, arguments->device);
   app.add_flag("--read-data", arguments->read_data, "Read every block of every file, too");
   app.add_flag("--repair", arguments->repair,
-               "First replace missing or damaged copies of the metadata, from one that is whole");
+               "First replace missing or damaged copies of the metadata, from what is left of it");
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return RunAndReport(*arguments, console); };
 }
