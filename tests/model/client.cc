@@ -196,8 +196,9 @@ Status Client::LearnAfter(Inode inode, const std::string& path, const std::strin
   if (!full && !Tolerated(error)) return error.WithContext(path);
   if (!full) ++counters_.io_errors;
   ISOZONE_ASSIGN_OR_RETURN(const auto reader, fs_.OpenForRead(path));
-  std::string bytes(reader->size(), '\0');
+  std::string bytes(reader->size() + 1, '\0');  // behind what can be read of a log there is an error
   const auto read = reader->Read(0, std::as_writable_bytes(std::span(bytes)), IoClass::kOther);
+  bytes.resize(read.ok() ? *read : reader->size());
   const bool extended_partly = after.starts_with(bytes) && bytes.starts_with(before);
   if (!read.ok() || (bytes != before && bytes != after && !extended_partly)) {
     // What cannot be known, since part of it cannot be read, is removed.
