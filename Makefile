@@ -98,9 +98,16 @@ rocksdb-tests: ## Run RocksDB's own tests on POSIX and on Isozone, which takes h
 	@scripts/rocksdb-tests
 
 .PHONY: guest-test
-guest-test: guest ## Test zoned block devices on a real kernel, in a virtual machine that needs neither root nor KVM
+guest-test: guest ## Test zoned block devices on real kernels, in virtual machines that need neither root nor KVM
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) steps-in-guest steps-in-newest-guest crashes-in-guest
+
+# Each of these takes about one processor, so they run side by side.
+.PHONY: steps-in-guest steps-in-newest-guest crashes-in-guest
+steps-in-guest:
 	@tests/guest/guest.py build/checked build/guest-kernel
+steps-in-newest-guest:
 	@tests/guest/guest.py build/checked build/guest-kernel-newest
+crashes-in-guest:
 	@tests/guest/crash.py build/checked build/guest-kernel
 
 .PHONY: guest-torture

@@ -4,10 +4,10 @@
     crash.py BUILD_DIRECTORY KERNEL_DIRECTORY [--rounds N] [--seed N]
 
 A round: the guest checks the file system (fsck), finds all writes that a Sync has covered, and overwrites, of which it
-tells each Sync. The device is so small that it is collected all the while. At a random moment the machine is reset,
-without a word to its kernel. The NVMe namespace keeps what it has completed: what a power cut takes from the cache of a
-device is the emulated device's to show. Exits non-zero with the first round that loses something. The seed, which is
-printed, chooses the moments.
+tells each Sync. The device is so small that it is collected all the while. After a random number of writes, and at a
+random moment behind the last, the machine is reset, without a word to its kernel. The NVMe namespace keeps what it has
+completed: what a power cut takes from the cache of a device is the emulated device's to show. Exits non-zero with the
+first round that loses something. The seed, which is printed, chooses the moments.
 """
 
 import argparse
@@ -25,7 +25,8 @@ import time
 from machine import fail, qemu_command
 
 ROUND_S = 300  # the longest that a guest may take to boot, check and verify
-LONGEST_WRITING_S = 3.0
+MOST_WRITES = 2000  # of a round
+LONGEST_DELAY_S = 0.05  # of a reset behind the last of these writes: some more are under way
 # What the guest tells while it writes: how many writes it has acknowledged, and how many bytes it has collected. The
 # reset may cut a line short, and what the kernel prints next then ends it.
 ACKNOWLEDGED = re.compile(r"\d+")
@@ -107,14 +108,16 @@ class Lines:
                 fail("this round lost something")
 
 
-def acknowledged_until(machine: Machine, moment: float, known: int) -> tuple[int, int]:
-    """Reads what the guest tells until this time, and resets it. Returns how many writes it has acknowledged, and how
-    many bytes it has collected."""
+def acknowledged_until(machine: Machine, writes: int, delay_s: float, known: int) -> tuple[int, int]:
+    """Reads what the guest tells until so many more writes are acknowledged, and resets it after the delay. Returns how
+    many writes it has acknowledged, and how many bytes it has collected."""
     collected = 0
-    timer = threading.Timer(max(0.0, moment - time.monotonic()), machine.reset)
-    timer.start()
+    target = known + writes
+    timer = threading.Timer(delay_s, machine.reset)
     with machine.lines(ROUND_S) as lines:
         while True:
+            if known >= target and timer.ident is None:
+                timer.start()
             line = lines.next()
             if ACKNOWLEDGED.fullmatch(line):
                 known = max(known, int(line))
@@ -137,11 +140,11 @@ def run(machine: Machine, rounds: int, chance: random.Random) -> None:
             lines.until("crash: verified")
             print(f"round {number} at {time.monotonic() - begin:.0f} s: all of {known} writes are there, "
                   f"{collected >> 10} KiB were collected", flush=True)
-            # On a slow host it takes more rounds until so much was written that zones are collected.
-            if number >= rounds and (collected > 0 or number >= 2 * rounds):
+            if number >= rounds:
                 break
             lines.until("crash: writing")
-        known, copied = acknowledged_until(machine, time.monotonic() + chance.uniform(0.0, LONGEST_WRITING_S), known)
+        known, copied = acknowledged_until(machine, chance.randrange(MOST_WRITES), chance.uniform(0, LONGEST_DELAY_S),
+                                           known)
         collected += copied
     if collected == 0:
         fail("nothing was collected, so that no crash came while it was")

@@ -29,8 +29,8 @@ MOST_ACCIDENTS = 2
 VERDICT = re.compile(r"^guest: (\d+) passed, (\d+) failed(.*)$", re.MULTILINE)
 
 
-def run(command: list[str]) -> str:
-    """Runs QEMU, shows what the guest prints, and returns that."""
+def run(command: list[str], name: str) -> str:
+    """Runs QEMU, shows what the guest of this name prints, and returns that."""
     begin = time.monotonic()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace") as qemu:
@@ -41,7 +41,7 @@ def run(command: list[str]) -> str:
             for line in qemu.stdout or ():
                 line = line.replace("\r", "")
                 lines.append(line)
-                print(f"[{time.monotonic() - begin:4.0f}] {line}", end="", flush=True)
+                print(f"[{name} {time.monotonic() - begin:4.0f}] {line}", end="", flush=True)
         finally:
             timer.cancel()
             qemu.kill()
@@ -88,7 +88,7 @@ def test(steps: list[str], boot_with: Callable[[list[str]], str]) -> str | None:
 def boot(build: str, kernel: str, steps: list[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="isozone-guest-") as scratch:
         words = ["steps=" + ",".join(steps)] if steps else []
-        return run([*qemu_command(scratch, build, kernel, words), "-no-reboot"])
+        return run([*qemu_command(scratch, build, kernel, words), "-no-reboot"], os.path.basename(kernel))
 
 
 def show_failed(output: str) -> None:
