@@ -76,6 +76,7 @@ bool LaneWriter::Widen() {
   for (const Lane& lane : lanes_) groups_.push_back(lane.group);
   ZoneRequest request = request_;
   request.taken_groups = groups_;
+  request.width = expected_.width;
   request.expected_size = ExpectedOfLane();
   const auto grant = zones_.Widen(request);
   if (grant) {

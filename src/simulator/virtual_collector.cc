@@ -28,7 +28,7 @@ void VirtualCollector::Start() {
   state_.Start();
   ZoneAllocator& allocator = world_.zones->allocator();
   allocator.ledger().reset_at_once = scheme_->resets_at_once();
-  allocator.collection().ThrottleBelow(scheme_->throttle_below());
+  allocator.collection().ThrottleBelow([this](const GcSpace& space) { return scheme_->ThrottleBelow(space); });
   allocator.ledger().rounds.Attach(state_.attached());
   Proceed();
 }

@@ -88,7 +88,7 @@ StripeSet::Lane* StripeSet::Widen(uint64_t bytes) {
     if (lane->stream_.held()) taken.push_back(lane->group_);
   }
   auto lane = MakeLane();
-  if (lane->stream_.Widen(bytes, taken)) return Add(std::move(lane));
+  if (lane->stream_.Widen(bytes, taken, options_.width)) return Add(std::move(lane));
   gate_.OnRefused();
   return nullptr;
 }

@@ -20,10 +20,11 @@ Status ZoneStream::Reserve(uint64_t bytes) {
   return Status::Ok();
 }
 
-bool ZoneStream::Widen(uint64_t bytes, std::span<const uint32_t> taken_groups) {
+bool ZoneStream::Widen(uint64_t bytes, std::span<const uint32_t> taken_groups, uint32_t width) {
   assert(!lease_.held());
   ZoneRequest request = RequestFor(bytes);
   request.taken_groups = taken_groups;
+  request.width = width;
   std::optional<ZoneLease> lease = data_path_.pool->TryAcquire(request);
   if (!lease) return false;
   lease_ = std::move(*lease);

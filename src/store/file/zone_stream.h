@@ -45,9 +45,10 @@ class ZoneStream {
 
   // Takes a zone with room for at least `bytes`, unless the one that is held has it.
   Status Reserve(uint64_t bytes);
-  // Takes one more zone for a file that has some, of a group that is not among `taken_groups`. To be called instead of
-  // Reserve, if no zone is held. Never waits. Returns false if there is no zone that nobody else needs.
-  bool Widen(uint64_t bytes, std::span<const uint32_t> taken_groups);
+  // Takes one more zone for a file that has some, of a group that is not among `taken_groups`, and may have `width`
+  // where there is room. To be called instead of Reserve, if no zone is held. Never waits. Returns false if there is no
+  // zone that nobody else needs.
+  bool Widen(uint64_t bytes, std::span<const uint32_t> taken_groups, uint32_t width);
 
   // The zone and the offset of the next write. Only while held().
   ZoneId zone() const { return lease_.zone(); }

@@ -74,7 +74,7 @@ void Collector::Apply() {
   {
     const MutexUnlock unlock(mu_);
     zones_.ResetAtOnce(now->scheme->resets_at_once());
-    zones_.ThrottleBelow(now->scheme->throttle_below());
+    zones_.ThrottleBelow([scheme = now->scheme](const GcSpace& space) { return scheme->ThrottleBelow(space); });
     zones_.Attach(attached);
   }
   applying_ = false;

@@ -234,9 +234,9 @@ class FakeStore final : public GcZones, public GcFiles {
     const std::lock_guard lock(mu_);
     for (uint32_t zone = 0; zone < kZones; ++zone) ResetIfDead(zone);
   }
-  void ThrottleBelow(double percent) override {
+  void ThrottleBelow(ThrottleRule rule) override {
     const std::lock_guard lock(mu_);
-    throttle = percent;
+    throttle = rule(GcSpace());
   }
 
   // --- Settings of the test, changed under Locked() while a collector runs ---

@@ -81,8 +81,9 @@ class GcZones {
   virtual void ResetAtOnce(bool at_once) = 0;
   // Resets all zones that are dead now.
   virtual void ResetDead() = 0;
-  // Below this percentage of free space, flushes are slowed to the pace at which space is made. 0: never.
-  virtual void ThrottleBelow(double percent) = 0;
+  // Below the percentage of free space that `rule` returns, flushes are slowed to the pace at which space is made. The
+  // rule is asked with the pool's lock held.
+  virtual void ThrottleBelow(ThrottleRule rule) = 0;
 };
 
 class GcFiles {

@@ -288,9 +288,9 @@ void ZonePool::ResetDead() {
   work_.Signal();
 }
 
-void ZonePool::ThrottleBelow(double percent) {
+void ZonePool::ThrottleBelow(ThrottleRule rule) {
   const MutexLock lock(mu_);
-  allocator_.collection().ThrottleBelow(percent);
+  allocator_.collection().ThrottleBelow(std::move(rule));
   NoteSpace();
 }
 

@@ -135,8 +135,8 @@ class ZonePool final : private GcZones {
   // Returns the lease of a zone for `request`, and waits for one if need be. kNoSpace when nothing can be written even
   // after all dead zones are reset; kReadOnly.
   Result<ZoneLease> Acquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu_);
-  // Returns one more zone for a file that has some: one of another group, and only where two active zones and a
-  // sixteenth of all zones, empty, are left for others. So a device that fills up is striped less. Never waits.
+  // Returns one more zone for a file that has some: one of another group, and only where two active zones are left for
+  // others, and empty ones enough (ZoneChoice::Wider). So a device that fills up is striped less. Never waits.
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu_);
   // Waits until files of data can take so many bytes, as Acquire waits for a zone. kNoSpace, kReadOnly likewise.
   Status AwaitRoom(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
@@ -208,7 +208,7 @@ class ZonePool final : private GcZones {
   void EndRound(bool gained) override ISOZONE_EXCLUDES(mu_);
   void ResetAtOnce(bool at_once) override ISOZONE_EXCLUDES(mu_);
   void ResetDead() override ISOZONE_EXCLUDES(mu_);
-  void ThrottleBelow(double percent) override ISOZONE_EXCLUDES(mu_);
+  void ThrottleBelow(ThrottleRule rule) override ISOZONE_EXCLUDES(mu_);
 
   // --- For leases ---
   void CompleteWrite(const ZoneGrant& lease, uint64_t bytes, uint64_t live, DeviceStatus status) ISOZONE_EXCLUDES(mu_);

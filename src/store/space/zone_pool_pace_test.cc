@@ -10,13 +10,15 @@
 namespace isozone {
 namespace {
 
+const ThrottleRule kAlways = [](const GcSpace&) { return 1000; };
+
 class ZonePoolPaceTest : public ZonePoolTest {
  protected:
   // Opens a pool that has less free space than it wants to have.
   void OpenTight() {
     Open();
     pool_->collected().Attach(true);
-    pool_->collected().ThrottleBelow(1000);
+    pool_->collected().ThrottleBelow(kAlways);
   }
   uint64_t Waits() const { return pool_->histograms().pace_ns.Count(); }
   ZoneLease MustAcquireToCompact() {
@@ -31,7 +33,7 @@ TEST_F(ZonePoolPaceTest, NobodyWaitsWhileThereIsSpaceOrNobodyMakesIt) {
   ZoneLease compaction = MustAcquireToCompact();
   pool_->PaceLog(kMiB);
   compaction.Release();
-  pool_->collected().ThrottleBelow(1000);
+  pool_->collected().ThrottleBelow(kAlways);
   pool_->PaceLog(kMiB);
   pool_->PaceFlush(4 * kMiB);
   EXPECT_EQ(Waits(), 0U);

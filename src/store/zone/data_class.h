@@ -2,7 +2,9 @@
 // belongs to, and how many rounds of GC it has survived. The placement policy puts data of one class into shared zones.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "store/zone/heat.h"
 #include "store/zone/lifetime.h"
@@ -11,6 +13,8 @@ namespace isozone {
 
 struct DataClass {
   static constexpr int8_t kNoLevel = -1;
+  // The number of values that a level may have, kNoLevel included.
+  static constexpr size_t kLevelValues = size_t{std::numeric_limits<int8_t>::max()} + 2;
 
   DataClass() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): most callers know a lifetime and no more

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,13 +50,18 @@ struct GcSpace {
   uint32_t empty_zones = 0;
   uint64_t capacity = 0;  // bytes of these zones
   uint64_t free = 0;      // bytes that can be written: empty zones, those being reset, the rest of partly written ones
-  bool wanted = false;    // a writer waits for space
-  bool paced = false;     // a user's write waits until the collector has written more, and nothing else could end that
+  uint64_t leased = 0;    // zones that are being written
+  std::optional<uint64_t> swing = {};  // bytes by which free space falls before it comes back by itself; none: unknown
+  bool wanted = false;                 // a writer waits for space
+  bool paced = false;  // a user's write waits until the collector has written more, and nothing else could end that
   double free_percent() const {
     return capacity == 0 ? 0 : 100.0 * static_cast<double>(free) / static_cast<double>(capacity);
   }
   double empty_percent() const { return zones == 0 ? 0 : 100.0 * empty_zones / zones; }
 };
+
+// Returns the percentage of free space below which writers are slowed.
+using ThrottleRule = std::function<double(const GcSpace&)>;
 
 class GcScheme {
  public:
@@ -82,7 +88,7 @@ class GcScheme {
   virtual double Urgency(const GcSpace& /*space*/) const { return 1; }
   // Returns the percentage of free space below which writers are slowed a little, for a scheme that paces itself; 0 if
   // they never are.
-  virtual double throttle_below() const { return 0; }
+  virtual double ThrottleBelow(const GcSpace& /*space*/) const { return 0; }
   // Whether whole segments are read where that is worth it (segment_plan.h). If not, runs of valid blocks are read.
   virtual bool reads_segments() const { return false; }
   // Returns the heat that the survivors of a victim get.

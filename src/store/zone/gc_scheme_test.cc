@@ -243,6 +243,41 @@ INSTANTIATE_TEST_SUITE_P(
         SchemeCase{"StartIsTunable", "isozone", Space(29), {Zone(1, 1)}, {1}, 30}),
     CaseName);
 
+// The first percentage of free space, from 100 down, below which the scheme is due.
+uint32_t StartOf(const GcScheme& scheme, GcSpace space) {
+  for (uint32_t free = 100; free > 0; --free) {
+    space.free = (free - 1) * kCapacity;
+    if (scheme.Due(space)) return free;
+  }
+  return 0;
+}
+
+TEST(GcScheme, IsozoneStartsBeforeTheNextFallCouldTakeAllThatIsFree) {
+  const auto scheme = Scheme("isozone");
+  GcSpace space = Space(0);
+  EXPECT_EQ(StartOf(*scheme, space), 10U) << "the falls are not known";
+  space.swing = 2 * kCapacity;
+  EXPECT_EQ(StartOf(*scheme, space), 4U);
+  EXPECT_DOUBLE_EQ(scheme->ThrottleBelow(space), 6);
+  space.leased = 7;
+  EXPECT_EQ(StartOf(*scheme, space), 7U) << "the next zones of who writes";
+  space.swing = 30 * kCapacity;
+  EXPECT_EQ(StartOf(*scheme, space), 10U) << "never earlier";
+  space.swing = 0;
+  space.leased = 0;
+  EXPECT_EQ(StartOf(*scheme, space), 0U);
+  space.wanted = true;
+  EXPECT_TRUE(scheme->Due(space));
+}
+
+TEST(GcScheme, IsozoneStartsWhereItIsTold) {
+  const auto scheme = Scheme("isozone", 30);
+  GcSpace space = Space(0);
+  space.swing = kCapacity;
+  EXPECT_EQ(StartOf(*scheme, space), 30U);
+  EXPECT_DOUBLE_EQ(scheme->ThrottleBelow(space), 45);
+}
+
 TEST(GcScheme, UrgencyOfIsozoneGrowsAsSpaceRunsOut) {
   const auto scheme = Scheme("isozone", 40);
   double before = 0;

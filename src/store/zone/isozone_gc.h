@@ -6,7 +6,12 @@
 // Implementation of a Log-Structured File System", section 3.6). Age says nothing about tables: in a level, the oldest
 // are compacted next.
 //
-// Urgency grows from 0 at `start` to 1 where a quarter of `start` is left. So at any time the collector takes just the
+// It comes last: compaction frees most zones by itself, and what is copied before that is copied in vain. So it starts
+// where free space may run out before it comes back by itself: at twice the largest fall of late (space_swing.h), or
+// where there is no other zone left for each one that is being written, whatever is more. It never starts above 10 % of
+// free space; that is where it starts as long as falls are not known.
+//
+// Urgency grows from 0 at the start to 1 where a quarter of that is left. So at any time the collector takes just the
 // share of the device that keeps the space constant, and never causes a sudden stall. If a user's write waits until the
 // collector has written more, the collector does not rest, but does not take victims that are not worth it either.
 #pragma once
@@ -60,14 +65,14 @@ class IsozoneCost {
 
 class IsozoneGc : public GcScheme {
  public:
-  explicit IsozoneGc(std::optional<uint32_t> start_percent) : start_(start_percent.value_or(10)) {}
+  explicit IsozoneGc(std::optional<uint32_t> start_percent) : given_(start_percent) {}
   std::string_view name() const override { return "isozone"; }
   int64_t interval_ns() const override { return kSecondNs / 10; }
   ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const override { return SurvivorHeat(victim, true); }
   bool decides_again() const override { return true; }
   double Urgency(const GcSpace& space) const override { return space.paced ? 1 : Need(space); }
-  double throttle_below() const override { return kThrottle * start_; }
-  bool Due(const GcSpace& space) const override { return space.free_percent() < start_ || space.wanted; }
+  double ThrottleBelow(const GcSpace& space) const override { return kThrottle * Start(space); }
+  bool Due(const GcSpace& space) const override { return space.free_percent() < Start(space) || space.wanted; }
   std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double need = Need(space);
     std::vector<GcCandidate> chosen;
@@ -76,22 +81,33 @@ class IsozoneGc : public GcScheme {
       if (need >= 1 || c.utilisation() * IsozoneCost::Impatience(c) <= kWorth + need * (1 - kWorth))
         chosen.push_back(c);
     }
-    return EnoughBy(chosen, IsozoneCost(candidates), std::max(0.0, Missing(space, start_)));
+    return EnoughBy(chosen, IsozoneCost(candidates), std::max(0.0, Missing(space, Start(space))));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(SortedBy(candidates, IsozoneCost(candidates)));
   }
 
  private:
-  static constexpr double kThrottle = 1.5;  // of start_: below this, writers are slowed a little
-  static constexpr double kAllOut = 0.25;   // of start_: below this, the collector does not rest
+  static constexpr double kEarliest = 10;   // percent
+  static constexpr uint64_t kFalls = 2;     // the next fall may begin before space is back from the last
+  static constexpr double kThrottle = 1.5;  // of the start: below this, writers are slowed a little
+  static constexpr double kAllOut = 0.25;   // of the start: below this, the collector does not rest
   static constexpr double kLeast = 0.05;
   static constexpr double kWorth = 0.3;  // utilisation up to which a zone is collected as soon as space runs low
   double Need(const GcSpace& space) const {
     if (space.wanted) return 1;
-    return std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
+    const double start = Start(space);
+    return std::clamp((start - space.free_percent()) / (start * (1 - kAllOut)), kLeast, 1.0);
   }
-  const double start_;
+  // Returns the percentage of free space below which it collects.
+  double Start(const GcSpace& space) const {
+    if (given_) return *given_;
+    if (!space.swing || space.capacity == 0) return kEarliest;
+    const uint64_t next_zones = space.leased * (space.capacity / space.zones);
+    const uint64_t bytes = std::max(kFalls * *space.swing, next_zones);
+    return std::min(kEarliest, 100.0 * static_cast<double>(bytes) / static_cast<double>(space.capacity));
+  }
+  const std::optional<double> given_;
 };
 
 }  // namespace isozone

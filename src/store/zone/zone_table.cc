@@ -143,6 +143,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
     return;
   }
   add(totals_.live, zone.live);
+  add(live_of_class_[static_cast<size_t>(zone.data.lifetime)][LevelIndex(zone.data.level)], zone.live);
   add(totals_.dead, zone.dead_bytes());
   add(totals_.pinned, zone.pinned ? zone.write_pointer : 0);
   const bool writable =

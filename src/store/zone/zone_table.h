@@ -28,6 +28,7 @@
 
 #include "device/izg/group_index.h"
 #include "device/zoned_device.h"
+#include "store/zone/data_class.h"
 #include "store/zone/heat.h"
 #include "store/zone/lifetime.h"
 #include "store/zone/zone_record.h"
@@ -113,6 +114,10 @@ class ZoneTable {
   // Returns the idle zone of this use with the least room in which something is live or pinned, except `but_for`.
   std::optional<ZoneId> FullestIdle(ZoneUse use, std::optional<ZoneId> but_for = {}) const;
   const ZoneTotals& totals() const { return totals_; }
+  // Returns the bytes of files that live in zones of this lifetime and level, whatever their heat.
+  uint64_t LiveOf(const DataClass& data) const {
+    return live_of_class_[static_cast<size_t>(data.lifetime)][LevelIndex(data.level)];
+  }
   // Returns how many zones a cohort has begun in which something is live; of cohort 0, none.
   uint32_t OfCohort(uint64_t cohort) const;
 
@@ -122,6 +127,7 @@ class ZoneTable {
   static constexpr size_t IdleIndex(Lifetime lifetime, ZoneHeat heat) {
     return static_cast<size_t>(lifetime) * kZoneHeatCount + static_cast<size_t>(heat);
   }
+  static constexpr size_t LevelIndex(int8_t level) { return static_cast<size_t>(level - DataClass::kNoLevel); }
   const IdleByClass& idle(ZoneUse use) const { return use == ZoneUse::kLog ? idle_log_ : idle_data_; }
   void Index(ZoneId id);
   void Unindex(ZoneId id);
@@ -137,6 +143,7 @@ class ZoneTable {
   IdleByClass idle_data_;
   IdleByClass idle_log_;
   ZoneTotals totals_;
+  std::array<std::array<uint64_t, DataClass::kLevelValues>, kLifetimeCount> live_of_class_{};
   Watch watch_;                                             // empty: nobody watches
   std::unordered_map<uint64_t, uint32_t> zones_of_cohort_;  // by cohort that is not 0
 };

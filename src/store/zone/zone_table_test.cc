@@ -234,6 +234,15 @@ class NaiveView {
     }
     return sum;
   }
+  uint64_t LiveOf(const DataClass& data) const {
+    uint64_t live = 0;
+    for (uint32_t i = 0; i < table_.size(); ++i) {
+      const ZoneRecord& z = table_.at(ZoneId(i));
+      const bool of_files = z.phase != ZonePhase::kOffline && z.use != ZoneUse::kMetadata;
+      if (of_files && z.data.lifetime == data.lifetime && z.data.level == data.level) live += z.live;
+    }
+    return live;
+  }
 
  private:
   const ZoneTable& table_;
@@ -259,6 +268,10 @@ void ExpectConsistent(const ZoneTable& table) {
       return NaiveView::Reusable(z, use) && (z.live > 0 || z.pinned);
     }));
     for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
+      for (const int8_t level : {DataClass::kNoLevel, int8_t{0}, int8_t{3}}) {
+        const DataClass data(static_cast<Lifetime>(lifetime), level);
+        ASSERT_EQ(table.LiveOf(data), naive.LiveOf(data));
+      }
       for (int heat = 0; heat < kZoneHeatCount; ++heat) {
         for (const uint64_t min_room : {kBlock, kCapacity / 2}) {
           const DataClass data(static_cast<Lifetime>(lifetime), DataClass::kNoLevel, static_cast<ZoneHeat>(heat));

@@ -28,23 +28,21 @@ class WritePace {
   static constexpr double kMostLogged = 1024.0 * kMiB;             // bytes
   static constexpr int64_t kLongestWaitNs = 100 * kMillisecondNs;  // then a write goes on unpaid
 
-  // Sets the percentage of free space below which writing costs something; 0: never.
-  void SetBelow(double percent) { below_ = percent; }
-  // Returns the price of a byte with so much free.
-  double PriceAt(double free_percent) const {
-    if (free_percent >= below_) return 0;
-    const double missing = std::min(1.0, (below_ - free_percent) / std::max(1.0, below_ - kNothing));
+  // Returns the price of a byte with so much free, where writing costs something below so much; 0: never.
+  static double PriceOf(double free_percent, double below_percent) {
+    if (free_percent >= below_percent) return 0;
+    const double missing = std::min(1.0, (below_percent - free_percent) / std::max(1.0, below_percent - kNothing));
     return kDearest * missing * missing;
   }
 
   // Notes that so many bytes were written to make space.
   void Earn(uint64_t bytes) { credit_ = std::min(credit_ + static_cast<double>(bytes), kMostCredit); }
-  // Pays for so many bytes, with so much free. Returns false if there is not enough credit. A write that costs more
-  // than can be saved up costs all that can be.
-  bool Pay(uint64_t bytes, double free_percent) {
-    const double price = std::min(static_cast<double>(bytes) * PriceAt(free_percent), kMostCredit);
-    if (price > credit_) return false;
-    credit_ -= price;
+  // Pays for so many bytes, each at `price`. Returns false if there is not enough credit. A write that costs more than
+  // can be saved up costs all that can be.
+  bool Pay(uint64_t bytes, double price) {
+    const double cost = std::min(static_cast<double>(bytes) * price, kMostCredit);
+    if (cost > credit_) return false;
+    credit_ -= cost;
     return true;
   }
 
@@ -57,7 +55,6 @@ class WritePace {
   }
 
  private:
-  double below_ = 0;   // percent
   double credit_ = 0;  // bytes
   double logged_ = 0;  // bytes
 };

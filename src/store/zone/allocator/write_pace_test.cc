@@ -7,19 +7,16 @@ namespace {
 
 TEST(WritePace, WritingCostsNothingWhileThereIsSpace) {
   WritePace pace;
-  EXPECT_TRUE(pace.Pay(kMiB, 0)) << "it is off";
-  pace.SetBelow(15);
-  EXPECT_EQ(pace.PriceAt(15), 0);
-  EXPECT_TRUE(pace.Pay(kMiB, 15));
-  EXPECT_FALSE(pace.Pay(kMiB, 14));
+  EXPECT_EQ(WritePace::PriceOf(0, 0), 0) << "it is off";
+  EXPECT_EQ(WritePace::PriceOf(15, 15), 0);
+  EXPECT_TRUE(pace.Pay(kMiB, 0));
+  EXPECT_FALSE(pace.Pay(kMiB, WritePace::PriceOf(14, 15)));
 }
 
 TEST(WritePace, TheLessIsFreeTheMoreAByteCostsAndNeverSuddenly) {
-  WritePace pace;
-  pace.SetBelow(15);
   double before = 0;
   for (double free = 15; free >= 0; free -= 0.25) {
-    const double price = pace.PriceAt(free);
+    const double price = WritePace::PriceOf(free, 15);
     EXPECT_GE(price, before) << free;
     EXPECT_LE(price - before, 2) << free;
     before = price;
@@ -29,20 +26,18 @@ TEST(WritePace, TheLessIsFreeTheMoreAByteCostsAndNeverSuddenly) {
 
 TEST(WritePace, EachByteIsPaidForWithWhatMakersOfSpaceHaveWritten) {
   WritePace pace;
-  pace.SetBelow(15);
   pace.Earn(64 * 1000);
+  EXPECT_TRUE(pace.Pay(1000, WritePace::kDearest));
+  EXPECT_TRUE(pace.Pay(1000, WritePace::kDearest));
+  EXPECT_FALSE(pace.Pay(1000, WritePace::kDearest));
   EXPECT_TRUE(pace.Pay(1000, 0));
-  EXPECT_TRUE(pace.Pay(1000, 0));
-  EXPECT_FALSE(pace.Pay(1000, 0));
-  EXPECT_TRUE(pace.Pay(1000, 15));
 }
 
 TEST(WritePace, SavesLittleAndAsksForNoMoreThanCanBeSaved) {
   WritePace pace;
-  pace.SetBelow(15);
   for (int i = 0; i < 100; ++i) pace.Earn(kMiB);
-  EXPECT_TRUE(pace.Pay(100 * kMiB, 0));
-  EXPECT_FALSE(pace.Pay(1, 0));
+  EXPECT_TRUE(pace.Pay(100 * kMiB, WritePace::kDearest));
+  EXPECT_FALSE(pace.Pay(1, WritePace::kDearest));
 }
 
 TEST(WritePace, WhatWasLoggedIsNotPaidForAgain) {

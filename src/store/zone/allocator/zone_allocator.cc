@@ -391,6 +391,7 @@ void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes, uint64_t li
 
 void ZoneAllocator::NoteWritten(ZoneId zone, uint64_t bytes, uint64_t live) {
   ledger_.bytes_written += bytes;
+  ledger_.swing.Note(ledger_.bytes_written, ledger_.FreeSoon());
   ZoneTable::Change change = ledger_.table.Edit(zone);
   change->Advance(bytes);
   change->AddLive(live);

@@ -548,7 +548,8 @@ class Model {
       case 2:
         return allocator_->upkeep().AskForDead();
       case 3:
-        return allocator_->collection().ThrottleBelow(static_cast<double>(random_.Below(40)));
+        return allocator_->collection().ThrottleBelow(
+            [percent = static_cast<double>(random_.Below(40))](const GcSpace&) { return percent; });
       case 4:
         return ledger().rounds.Attach(random_.Below(4) != 0);
       case 5:

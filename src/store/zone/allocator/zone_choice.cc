@@ -31,13 +31,19 @@ Placement ZoneChoice::Place(const PlacementQuery& query) const {
   return query.use == ZoneUse::kLog ? PlaceLog(ledger_.table, query) : policy_.PlaceData(ledger_.table, query);
 }
 
+uint64_t ZoneChoice::MostZones(const ZoneRequest& request) const {
+  const uint64_t empty = ledger_.SpareZones() * ledger_.options.geometry.zone_capacity;
+  const uint64_t live = std::max<uint64_t>(1, ledger_.table.LiveOf(request.data_class()));
+  return empty >= live ? request.width : 1 + request.width * empty / live;
+}
+
 std::optional<ZoneId> ZoneChoice::Wider(const ZoneRequest& request) const {
-  if (!ledger_.HasSpareTokens(ledger_.open)) return std::nullopt;
+  if (!ledger_.HasSpareTokens(ledger_.open) || request.taken_groups.size() >= MostZones(request)) return std::nullopt;
   PlacementQuery query = QueryFor(request);
   query.widen = true;
   query.taken_groups = request.taken_groups;
   query.token_available = ledger_.HasSpareTokens(ledger_.active);
-  query.empty_available = ledger_.HasSpareZones();
+  query.empty_available = ledger_.SpareZones() > 0;
   const Placement placement = Place(query);
   using Action = Placement::Action;
   const bool now = placement.action == Action::kUseIdle || placement.action == Action::kOpenEmpty;

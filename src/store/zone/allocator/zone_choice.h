@@ -24,7 +24,7 @@ class ZoneChoice {
   PlacementQuery QueryFor(const ZoneRequest& request) const;
   Placement Place(const PlacementQuery& query) const;
   // Returns one more zone for a file that has some, of another group. Returns none if that would leave no empty or
-  // active zones for others: so on a device that fills up, files are striped less.
+  // active zones for others, or if the file has as many as MostZones says.
   std::optional<ZoneId> Wider(const ZoneRequest& request) const;
   // Returns a zone for the collector that is partly written, and in which something is live.
   std::optional<ZoneId> Confined(const ZoneRequest& request) const;
@@ -40,6 +40,12 @@ class ZoneChoice {
   std::optional<ZoneId> ToGoOn(std::span<const ZoneId> apart_from) const;
 
  private:
+  // Returns how many zones a file may be striped over. A zone that several files share is empty only when the last of
+  // them has died. So the wider files are striped, the more dead data waits in zones that still live, and all the more,
+  // the more data there is of the class. A file has its width where there is as much empty space as data of its class,
+  // a part of it where there is less, and in the end one zone. The large last levels of a tree become narrow long
+  // before the small upper ones, through which as many bytes go.
+  uint64_t MostZones(const ZoneRequest& request) const;
   std::optional<ZoneId> HomeZone(std::span<const ZoneId> apart_from, bool apart) const;
   std::optional<ZoneId> OtherZone(std::span<const ZoneId> apart_from, bool apart) const;
   bool IsApart(ZoneId zone, std::span<const ZoneId> others) const;

@@ -30,7 +30,9 @@ GcSpace ZoneCollection::Space() const {
   space.zones = table.size() - std::min(table.size(), metadata + totals.unusable);
   space.capacity = space.zones * capacity;
   const uint32_t coming = empty + totals.resetting;
-  space.free = totals.free + totals.dead_in_idle + totals.resetting * capacity - std::min(coming, kept) * capacity;
+  space.free = ledger_.FreeSoon() - std::min(coming, kept) * capacity;
+  space.swing = ledger_.swing.bytes();
+  space.leased = ledger_.LeasedZones();
   space.wanted = ledger_.rounds.wanted();
   space.paced = CollectorIsAwaited();
   return space;
@@ -81,10 +83,12 @@ GcCandidate ZoneCollection::AsCandidate(ZoneId id) const {
   return c;
 }
 
-double ZoneCollection::FreeToUsers() const {
+double ZoneCollection::Price() const {
+  if (!throttle_) return 0;
   GcSpace space = Space();
+  const double below = throttle_(space);
   space.free -= std::min(space.free, kZonesForMakers * ledger_.options.geometry.zone_capacity);
-  return space.free_percent();
+  return WritePace::PriceOf(space.free_percent(), below);
 }
 
 }  // namespace isozone

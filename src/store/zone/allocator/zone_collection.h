@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "store/zone/allocator/write_pace.h"
@@ -30,12 +31,12 @@ class ZoneCollection {
   void End(ZoneId zone);
 
   // --- Pace ---
-  // Sets the percentage of free capacity below which users are paced. 0: never.
-  void ThrottleBelow(double percent) { pace_.SetBelow(percent); }
+  // Sets what tells the percentage of free capacity below which users are paced. 0: never.
+  void ThrottleBelow(ThrottleRule rule) { throttle_ = std::move(rule); }
   // Returns whether what users write costs something now.
-  bool IsTight() const { return pace_.PriceAt(FreeToUsers()) > 0; }
+  bool IsTight() const { return Price() > 0; }
   // Pays for so many bytes of a user. Returns false if that has to be earned first, and somebody is about to.
-  bool Pay(uint64_t bytes) { return ledger_.space_makers == 0 || pace_.Pay(bytes, FreeToUsers()); }
+  bool Pay(uint64_t bytes) { return ledger_.space_makers == 0 || pace_.Pay(bytes, Price()); }
   void Earn(uint64_t bytes) { pace_.Earn(bytes); }
   // Returns how many of `flushed` bytes no log has had. `logged` is the number of bytes that logs have had since the
   // last call.
@@ -49,10 +50,12 @@ class ZoneCollection {
  private:
   bool MayCollect(ZoneId zone) const;
   GcCandidate AsCandidate(ZoneId id) const;
-  // Returns the percentage that is free beyond a few zones. If these are all that is left, compaction and GC need them.
-  double FreeToUsers() const;
+  // Returns the price of a byte now. What is free in a few zones does not count: if these are all that is left,
+  // compaction and GC need them.
+  double Price() const;
 
   ZoneLedger& ledger_;
+  ThrottleRule throttle_;  // none: nobody is paced
   WritePace pace_;
   uint32_t paced_ = 0;  // users that wait
 };

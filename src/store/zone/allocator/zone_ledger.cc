@@ -1,5 +1,6 @@
 #include "store/zone/allocator/zone_ledger.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -8,9 +9,8 @@
 namespace isozone {
 namespace {
 
-// A writer that has a zone already leaves others this many active zones, and one in this many of all zones empty.
+// A writer that has a zone already leaves others this many active zones.
 constexpr uint32_t kSpareTokens = 2;
-constexpr uint32_t kSpareZonesPart = 16;
 
 }  // namespace
 
@@ -19,7 +19,8 @@ ZoneLedger::ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions 
       table(report, options.groups),
       active(options.geometry.max_active_zones),
       open(options.geometry.max_open_zones),
-      loads(table.groups().count()) {
+      loads(table.groups().count()),
+      swing(options.geometry.zone_capacity * table.size()) {
   for (uint32_t i = 0; i < report.size(); ++i) {
     const ZoneId zone(i);
     if (IsHome(zone)) table.Edit(zone)->KeepForMetadata();
@@ -152,8 +153,20 @@ uint32_t ZoneLedger::EmptyForMetadata() const {
 
 uint32_t ZoneLedger::EmptyKept(BudgetClass c) const { return EmptyKeptFrom(c, EmptyForMetadata()); }
 
-bool ZoneLedger::HasSpareZones() const {
-  return table.empty().size() > EmptyKept(BudgetClass::kData) + table.size() / kSpareZonesPart;
+uint64_t ZoneLedger::LeasedZones() const {
+  uint64_t leased = 0;
+  for (const GroupLoad& load : loads) leased += load.urgent + load.others;
+  return leased;
+}
+
+uint64_t ZoneLedger::SpareZones() const {
+  const uint64_t empty = table.empty().size();
+  return empty - std::min(empty, EmptyKept(BudgetClass::kData) + LeasedZones());
+}
+
+uint64_t ZoneLedger::FreeSoon() const {
+  const ZoneTotals& totals = table.totals();
+  return totals.free + totals.dead_in_idle + totals.resetting * options.geometry.zone_capacity;
 }
 
 uint64_t ZoneLedger::ReservedBytes() const {

@@ -23,6 +23,7 @@
 #include "device/zoned_device.h"
 #include "store/zone/allocator/active_budget.h"
 #include "store/zone/allocator/collector_rounds.h"
+#include "store/zone/allocator/space_swing.h"
 #include "store/zone/allocator/zone_request.h"
 #include "store/zone/placement_policy.h"
 #include "store/zone/zone_table.h"
@@ -122,8 +123,12 @@ struct ZoneLedger {
   uint64_t Free() const;
   uint64_t FreeForData() const;
   bool HasEmpty(BudgetClass c) const { return table.empty().size() > EmptyKept(c); }
-  // Returns whether there are empty zones beyond those that are reserved, and beyond a part for those who come later.
-  bool HasSpareZones() const;
+  // Returns the empty zones beyond those that are reserved, and beyond one for each zone that is leased: whoever writes
+  // needs another zone soon.
+  uint64_t SpareZones() const;
+  uint64_t LeasedZones() const;
+  // Returns the bytes that can be written, and those that are about to be; the reserved ones are included.
+  uint64_t FreeSoon() const;
   // Returns whether data can take an active (or open) zone and leave some for others.
   bool HasSpareTokens(const ActiveBudget& budget) const;
   // Returns whether `zone` is one of the first, in which copies of the metadata begin if they can.
@@ -147,6 +152,7 @@ struct ZoneLedger {
   int64_t readers_asked_at_ns = 0;  // when readers are asked next whether they still pin what they pinned
   bool readers_in_the_way = false;  // somebody lacks the space that they pin
   uint64_t bytes_written = 0;       // to all zones since the mount, metadata excepted
+  SpaceSwing swing;                 // of FreeSoon
   bool reset_at_once = true;        // dead zones are reset as soon as they are dead
   bool started = false;             // somebody executes what is due
   bool stopping = false;

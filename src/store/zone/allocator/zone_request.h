@@ -21,6 +21,7 @@ struct ZoneRequest {
   uint64_t min_room = 0;                        // bytes that must still fit; at least one block
   bool urgent = false;                          // a flush: kept apart from what is not (logs are urgent by themselves)
   std::span<const uint32_t> taken_groups = {};  // to widen: groups in which the file has zones already
+  uint32_t width = 1;                           // to widen: zones that the file may have where there is room
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
   uint64_t expected_size = 0;  // bytes that are to go into the zone, as far as is known; 0: unknown

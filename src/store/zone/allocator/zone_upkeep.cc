@@ -60,7 +60,7 @@ bool ZoneUpkeep::IsToBeReset(ZoneId zone) const {
 }
 
 bool ZoneUpkeep::KeepsDeadIdle() const {
-  return reuses_dead_ && !ledger_.stopping && ledger_.HasSpareZones() && ledger_.HasSpareTokens(ledger_.active);
+  return reuses_dead_ && !ledger_.stopping && ledger_.SpareZones() > 0 && ledger_.HasSpareTokens(ledger_.active);
 }
 
 void ZoneUpkeep::AskForDead() {
