@@ -50,7 +50,7 @@ struct GcSpace {
   uint32_t empty_zones = 0;
   uint64_t capacity = 0;  // bytes of these zones
   uint64_t free = 0;      // bytes that can be written: empty zones, those being reset, the rest of partly written ones
-  uint64_t leased = 0;    // zones that are being written
+  uint32_t leased = 0;    // zones that are being written
   std::optional<uint64_t> swing = {};  // bytes by which free space falls before it comes back by itself; none: unknown
   bool wanted = false;                 // a writer waits for space
   bool paced = false;  // a user's write waits until the collector has written more, and nothing else could end that

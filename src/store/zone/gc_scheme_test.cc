@@ -265,7 +265,11 @@ TEST(GcScheme, IsozoneStartsBeforeTheNextFallCouldTakeAllThatIsFree) {
   EXPECT_EQ(StartOf(*scheme, space), 10U) << "never earlier";
   space.swing = 0;
   space.leased = 0;
-  EXPECT_EQ(StartOf(*scheme, space), 0U);
+  EXPECT_EQ(StartOf(*scheme, space), 1U) << "one zone";
+  space.free = 0;
+  EXPECT_EQ(scheme->Urgency(space), 1);
+  space.free = 100 * kCapacity;
+  EXPECT_GT(scheme->Urgency(space), 0);
   space.wanted = true;
   EXPECT_TRUE(scheme->Due(space));
 }

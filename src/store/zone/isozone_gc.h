@@ -99,12 +99,12 @@ class IsozoneGc : public GcScheme {
     const double start = Start(space);
     return std::clamp((start - space.free_percent()) / (start * (1 - kAllOut)), kLeast, 1.0);
   }
-  // Returns the percentage of free space below which it collects.
+  // Returns the percentage of free space below which it collects; never 0.
   double Start(const GcSpace& space) const {
     if (given_) return *given_;
     if (!space.swing || space.capacity == 0) return kEarliest;
-    const uint64_t next_zones = space.leased * (space.capacity / space.zones);
-    const uint64_t bytes = std::max(kFalls * *space.swing, next_zones);
+    const uint64_t next_zones = std::max<uint64_t>(1, space.leased);
+    const uint64_t bytes = std::max(kFalls * *space.swing, next_zones * (space.capacity / space.zones));
     return std::min(kEarliest, 100.0 * static_cast<double>(bytes) / static_cast<double>(space.capacity));
   }
   const std::optional<double> given_;

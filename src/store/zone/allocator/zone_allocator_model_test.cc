@@ -100,12 +100,14 @@ class Model {
     const ZoneLedger& l = allocator_->ledger();
     uint32_t active = 0;
     uint32_t open = 0;
+    uint32_t leased = 0;
     uint64_t live = 0;
     for (const Zone& zone : zones_) {
       const ZoneRecord& record = l.table.at(zone.device.zone);
       live += record.use == ZoneUse::kMetadata ? 0 : record.live;
       ASSERT_EQ(record.live, zone.live) << zone.device.zone.value();
       ASSERT_EQ(record.phase == ZonePhase::kLeased, zone.lease != nullptr) << zone.device.zone.value();
+      leased += zone.lease != nullptr ? 1 : 0;
       if (IsActive(zone.device.state)) ++active;
       if (zone.lease != nullptr && record.room() > 0) ++open;
       ASSERT_FALSE(record.victim && zone.lease != nullptr);
@@ -118,6 +120,7 @@ class Model {
       }
     }
     ASSERT_EQ(l.table.totals().live, live);
+    ASSERT_EQ(l.leased, leased);
     if (setting_.max_active > 0) {
       ASSERT_LE(active, setting_.max_active);
       ASSERT_LE(active, l.active.used());

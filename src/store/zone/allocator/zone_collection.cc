@@ -32,7 +32,7 @@ GcSpace ZoneCollection::Space() const {
   const uint32_t coming = empty + totals.resetting;
   space.free = ledger_.FreeSoon() - std::min(coming, kept) * capacity;
   space.swing = ledger_.swing.bytes();
-  space.leased = ledger_.LeasedZones();
+  space.leased = ledger_.leased;
   space.wanted = ledger_.rounds.wanted();
   space.paced = CollectorIsAwaited();
   return space;

@@ -75,6 +75,7 @@ ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort coh
   lease.budget_class = c;
   lease.urgent = urgent;
   ++LoadOf(zone, lease);
+  ++leased;
   if (auto token = open.TryTake(c)) lease.open.emplace(std::move(*token));
   lease.last_used = ++use_count;
   return {zone, lease.state, table.at(zone).write_pointer, table.at(zone).capacity};
@@ -100,6 +101,7 @@ void ZoneLedger::EraseLease(ZoneId zone) {
   holding->second.lease.reset();
   lease.state->End();
   --LoadOf(zone, lease);
+  --leased;
   space_makers -= lease.makes_space ? 1 : 0;
   const bool collectors = lease.budget_class == BudgetClass::kGc;
   collecting -= collectors ? 1 : 0;
@@ -153,15 +155,9 @@ uint32_t ZoneLedger::EmptyForMetadata() const {
 
 uint32_t ZoneLedger::EmptyKept(BudgetClass c) const { return EmptyKeptFrom(c, EmptyForMetadata()); }
 
-uint64_t ZoneLedger::LeasedZones() const {
-  uint64_t leased = 0;
-  for (const GroupLoad& load : loads) leased += load.urgent + load.others;
-  return leased;
-}
-
 uint64_t ZoneLedger::SpareZones() const {
   const uint64_t empty = table.empty().size();
-  return empty - std::min(empty, EmptyKept(BudgetClass::kData) + LeasedZones());
+  return empty - std::min(empty, uint64_t{EmptyKept(BudgetClass::kData)} + leased);
 }
 
 uint64_t ZoneLedger::FreeSoon() const {

@@ -126,7 +126,6 @@ struct ZoneLedger {
   // Returns the empty zones beyond those that are reserved, and beyond one for each zone that is leased: whoever writes
   // needs another zone soon.
   uint64_t SpareZones() const;
-  uint64_t LeasedZones() const;
   // Returns the bytes that can be written, and those that are about to be; the reserved ones are included.
   uint64_t FreeSoon() const;
   // Returns whether data can take an active (or open) zone and leave some for others.
@@ -145,6 +144,7 @@ struct ZoneLedger {
   std::array<uint32_t, kBudgetClassCount> waiting_for_token{};
   bool data_token_wanted = false;  // data went where it does not belong, for want of one
   uint32_t metadata_reserve = 0;   // zones in all
+  uint32_t leased = 0;             // zones
   uint32_t space_makers = 0;       // zones leased, or waited for, to make space
   uint32_t collecting = 0;         // the collector's zones among these
   CollectorRounds rounds;
