@@ -243,6 +243,7 @@ TEST_F(JournalTest, WithOneCopyTheFirstFailedWriteLatches) {
 TEST_F(JournalTest, WhenAllCopiesFailAtOnceThatLatchesAndNoneIsErased) {
   auto store = OpenStore();
   Work(*store, 5);
+  ISOZONE_ASSERT_OK(store->journal().Checkpoint());  // so that no copy is being replaced
   for (const auto& zones : store->journal().Copies()) {
     device_->FailNext(DeviceOp::kWrite, zones.front(), DeviceStatus::kWriteFault);
   }
