@@ -91,6 +91,10 @@ class History {
     const MutexLock lock(mu_);
     prints_.erase(prints_.upper_bound(sequence), prints_.end());
   }
+  bool Knows(uint64_t sequence) const {
+    const MutexLock lock(mu_);
+    return prints_.contains(sequence);
+  }
   void ExpectIs(const RecoveredMetadata& recovered) const {
     const MutexLock lock(mu_);
     ASSERT_TRUE(prints_.contains(recovered.sequence)) << recovered.sequence;
