@@ -7,9 +7,9 @@
 // are compacted next.
 //
 // It comes last: compaction frees most zones by itself, and what is copied before that is copied in vain. So it starts
-// where free space may run out before it comes back by itself: at twice the largest fall of late (space_swing.h), or
-// where there is no other zone left for each one that is being written, whatever is more. It never starts above 10 % of
-// free space; that is where it starts as long as falls are not known.
+// where free space may run out before it comes back by itself: at twice the largest recent fall (space_swing.h), or at
+// one zone for each zone that is being written, whichever is more. It never starts above 10 % of free space, and starts
+// there as long as the falls are not known.
 //
 // Urgency grows from 0 at the start to 1 where a quarter of that is left. So at any time the collector takes just the
 // share of the device that keeps the space constant, and never causes a sudden stall. If a user's write waits until the

@@ -31,7 +31,7 @@ class ZoneCollection {
   void End(ZoneId zone);
 
   // --- Pace ---
-  // Sets what tells the percentage of free capacity below which users are paced. 0: never.
+  // Sets the rule that returns the percentage of free space below which users are paced; 0: they never are.
   void ThrottleBelow(ThrottleRule rule) { throttle_ = std::move(rule); }
   // Returns whether what users write costs something now.
   bool IsTight() const { return Price() > 0; }
