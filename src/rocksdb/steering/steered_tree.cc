@@ -50,12 +50,14 @@ void SteeredTree::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) {
 void SteeredTree::AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) {
   for (int level = 0; level < tree_.limits().levels(); ++level) {
     const auto& files = metadata.levels[static_cast<size_t>(level)].files;
-    // RocksDB lists the newest file of level 0 first.
-    for (size_t i = files.size(); i-- > 0;) {
-      LsmFile file = AsLsmFile(files[i]);
+    // In the order of the tree, so that each file is added behind those that are there: RocksDB lists the newest file
+    // of level 0 first, and those of other levels by key.
+    for (size_t i = 0; i < files.size(); ++i) {
+      const auto& listed = files[level == 0 ? files.size() - 1 - i : i];
+      LsmFile file = AsLsmFile(listed);
       if (tree_.Find(file.number) != nullptr || tree_.WriterOf(level, file.smallest, file.largest)) continue;
       const Status added = tree_.AddFile(level, std::move(file));
-      if (!added.ok()) Log().warn("table {} is left out of the view: {}", files[i].name, added.message());
+      if (!added.ok()) Log().warn("table {} is left out of the view: {}", listed.name, added.message());
     }
   }
 }
