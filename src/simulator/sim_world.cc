@@ -39,11 +39,13 @@ uint64_t SimWorld::FreeBytes() const {
 CompactionRoom SimWorld::RoomFor(const std::optional<CompactionPick>& next) const {
   CompactionRoom room;
   room.free_bytes = FreeBytes();
-  if (compactions.running > 0) room.running_bytes = compactions.running_bytes;
+  if (compactions.running > 0) room.running_bytes = compactions.running_bytes - compactions.running_written_bytes;
+  room.running_written_bytes = compactions.running_written_bytes;
   if (next) room.next_bytes = model.tree().bytes(*next);
   const auto counted = flushes_since_ns.upper_bound(loop.now_ns() - kLongestFlushNs);
   room.flushing_bytes =
       static_cast<uint64_t>(std::distance(counted, flushes_since_ns.end())) * options.tree.memtable_bytes;
+  room.flush_bytes = 2 * options.tree.memtable_bytes;
   if (held_flush) room.written_bytes_since_asked = compactions.written_bytes - held_flush->compacted_before;
   return room;
 }

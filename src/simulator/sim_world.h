@@ -100,9 +100,10 @@ struct SimWorld {
   std::optional<HeldFlush> held_flush;
   struct Compactions {
     uint32_t running = 0;
-    uint64_t running_bytes = 0;  // of their inputs
+    uint64_t running_bytes = 0;          // of their inputs
+    uint64_t running_written_bytes = 0;  // of their outputs
     uint64_t ended = 0;
-    uint64_t written_bytes = 0;  // by those that have ended
+    uint64_t written_bytes = 0;  // by all of them
   } compactions;
   bool puts_ended = false;
   SimReport report;

@@ -309,7 +309,7 @@ SimOptions SteeredOptions(uint32_t zones) {
 }
 
 TEST(SimulatorTest, ASteeredTreeHoldsMoreOnTheSameDevice) {
-  SimOptions options = SteeredOptions(50);
+  SimOptions options = SteeredOptions(53);
   const SimReport steered = Simulated(options);
   EXPECT_EQ(steered.live_bytes, 512 * kMiB);
   options.tree.steering.reset();

@@ -23,6 +23,7 @@ void TableJob::Begin(std::vector<TableOutput> outputs, std::vector<InputStream> 
   for (const InputStream& input : inputs_) input_bytes_ += input.bytes();
   output_bytes_ = 0;
   for (const TableOutput& output : outputs_) output_bytes_ += output.bytes;
+  written_bytes_ = 0;
   next_ = 0;
   step_ = Step::kOpen;
   ready_ns_ = outputs_.empty() ? ReadFor(0) : world_.loop.now_ns();
@@ -123,6 +124,7 @@ Result<bool> TableJob::Write(Actor& actor) {
   if (waits_since_ns_ >= 0) world_.report.space_wait_ns += now_ns - std::exchange(waits_since_ns_, -1);
   piece_ -= started.bytes;
   left_ -= started.bytes;
+  written_bytes_ += started.bytes;
   last_zone_ = started.place.zone;
   if (piece_ == 0) step_ = left_ == 0 ? Step::kClose : Step::kPrepare;
   return true;

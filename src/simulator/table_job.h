@@ -36,6 +36,8 @@ class TableJob {
   // Goes on with the job. Returns true when everything is written. Otherwise `actor` is called when there is more to
   // do.
   Result<bool> Proceed(Actor& actor);
+  // Returns how many bytes of the outputs are written, or being written.
+  uint64_t written_bytes() const { return written_bytes_; }
 
  private:
   enum class Step : uint8_t { kOpen, kPrepare, kWrite, kClose };
@@ -59,6 +61,7 @@ class TableJob {
   std::vector<InputStream> inputs_;
   uint64_t input_bytes_ = 0;
   uint64_t output_bytes_ = 0;
+  uint64_t written_bytes_ = 0;
   Step step_ = Step::kOpen;
   size_t next_ = 0;       // index of the output that is written
   uint64_t left_ = 0;     // bytes of that output that are left

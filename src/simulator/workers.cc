@@ -93,6 +93,7 @@ void CompactionWorker::Proceed() {
     if (!busy_ && !Begin()) return AwaitWork(world_, *this);
     const auto done = job_.Proceed(*this);
     if (!done.ok()) return world_.Fail(done.status());
+    NoteWritten();
     if (!*done) return;
     const Status ended = End();
     if (!ended.ok()) return world_.Fail(ended);
@@ -146,6 +147,7 @@ Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
         {output.number, output.bytes, world_.ClassOf(pick.output_level), world_.CohortOf(output.short_lived)});
   }
   job_.Begin(std::move(tables), std::move(inputs));
+  noted_bytes_ = 0;
   busy_ = true;
   ++world_.busy_workers;
   SimReport& report = world_.report;
@@ -154,14 +156,20 @@ Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
   return {};
 }
 
+void CompactionWorker::NoteWritten() {
+  const uint64_t more = job_.written_bytes() - std::exchange(noted_bytes_, job_.written_bytes());
+  world_.compactions.running_written_bytes += more;
+  world_.compactions.written_bytes += more;
+}
+
 Status CompactionWorker::End() {
   for (LsmFile& output : outputs_) SetZones(world_, output);
   busy_ = false;
   --world_.busy_workers;
   --world_.compactions.running;
   world_.compactions.running_bytes -= input_bytes_;
+  world_.compactions.running_written_bytes -= noted_bytes_;
   ++world_.compactions.ended;
-  for (const LsmFile& output : outputs_) world_.compactions.written_bytes += output.bytes;
   ISOZONE_RETURN_IF_ERROR(world_.model.Install(running_, std::exchange(outputs_, {})));
   world_.KeepInShape();
   world_.loop.Ring(world_.tree_changed);

@@ -42,6 +42,8 @@ class CompactionWorker final : public Actor {
  private:
   bool Begin();
   Status BeginMerge(const CompactionPick& pick);
+  // Tells the world how far the compaction has come.
+  void NoteWritten();
   Status End();
 
   SimWorld& world_;
@@ -49,6 +51,7 @@ class CompactionWorker final : public Actor {
   bool busy_ = false;
   CompactionJob running_ = 0;
   uint64_t input_bytes_ = 0;  // bytes of the inputs of the compaction that runs
+  uint64_t noted_bytes_ = 0;  // what it has written, as far as the world knows
   std::vector<LsmFile> outputs_;
 };
 

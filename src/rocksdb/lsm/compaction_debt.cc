@@ -13,13 +13,6 @@ uint64_t WithOverlap(uint64_t bytes, uint64_t of, uint64_t below) {
 
 }  // namespace
 
-CompactionDebtLimits CompactionDebtLimits::Within(uint64_t free_bytes) const {
-  const auto at_most = [](uint64_t limit, uint64_t most) {
-    return std::max<uint64_t>(1, limit == 0 ? most : std::min(limit, most));
-  };
-  return {at_most(soft_bytes, free_bytes), at_most(hard_bytes, 2 * free_bytes)};
-}
-
 uint64_t CompactionDebt(const LsmTree& tree) {
   const LsmLimits& limits = tree.limits();
   uint64_t debt = 0;

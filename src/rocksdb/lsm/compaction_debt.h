@@ -23,11 +23,6 @@ namespace isozone {
 struct CompactionDebtLimits {
   uint64_t soft_bytes = 0;  // 0: none
   uint64_t hard_bytes = 0;  // 0: none
-
-  // Returns limits for a device with `free_bytes` (at most 2^61), where debt takes space: soft_bytes is at most the
-  // free bytes, and hard_bytes at most twice as many. That is more than there are, since debt counts a byte once for
-  // each level that it will be written to.
-  CompactionDebtLimits Within(uint64_t free_bytes) const;
 };
 
 // Returns the debt of the tree, in bytes.

@@ -50,16 +50,5 @@ TEST(CompactionDebtTest, ALimitThatIsNotSetIsNone) {
   EXPECT_EQ(BytesBeforeFlush(kTiB, {.soft_bytes = kGiB}, kMiB), kBytesPerFlushedByte * kMiB);
 }
 
-TEST(CompactionDebt, LimitsAreNeverFarAboveWhatIsFree) {
-  const auto within = [](CompactionDebtLimits limits, uint64_t free_bytes) {
-    const CompactionDebtLimits result = limits.Within(free_bytes);
-    return std::pair(result.soft_bytes, result.hard_bytes);
-  };
-  EXPECT_EQ(within({10, 20}, 100), std::pair(uint64_t{10}, uint64_t{20}));
-  EXPECT_EQ(within({150, 300}, 100), std::pair(uint64_t{100}, uint64_t{200}));
-  EXPECT_EQ(within({0, 0}, 100), std::pair(uint64_t{100}, uint64_t{200}));
-  EXPECT_EQ(within({60, 120}, 0), std::pair(uint64_t{1}, uint64_t{1})) << "0 would be no limit";
-}
-
 }  // namespace
 }  // namespace isozone

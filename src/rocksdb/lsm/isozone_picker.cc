@@ -29,9 +29,9 @@ std::optional<CompactionPick> PickLevel(const LsmTree& tree, int level) {
   }
   const LsmLimits& limits = tree.limits();
   const uint64_t share = limits.capacity_bytes[static_cast<size_t>(level)] / IsozonePicker::kUpperShare;
-  const uint64_t upper_bytes = std::min(limits.sweep_bytes, share);
-  auto pick = PickSweepMove(tree, level, upper_bytes);
-  if (!pick) pick = PickSweep(tree, level, upper_bytes);
+  const SweepSize size{.bytes = std::min(limits.sweep_bytes, share), .stretch = IsozonePicker::kStretch};
+  auto pick = PickSweepMove(tree, level, size);
+  if (!pick) pick = PickSweep(tree, level, size);
   return pick;
 }
 

@@ -7,6 +7,9 @@
 // * Aligned outputs: an output of kAlignedPercent of a table ends where a file of the next level below begins. When the
 //   sweep of the outputs' own level comes to that key, no file below reaches across it; so hardly anything is
 //   short-lived, or written twice.
+// * Windows that end at such a key, for which one takes up to kStretch times as much. The next window then shares no
+//   file with this one, and is compacted beside it: a sweep has as many windows at work, in its order, as there are
+//   threads that compact.
 // * Trivial moves, where nothing overlaps the upper files. A moved file stays in a zone of the level above, and what
 //   lies below beside it may be older than the pass, which costs some space; a load in the order of keys is not written
 //   again at all, however often a level is drained by it.
@@ -26,7 +29,8 @@ class IsozonePicker final : public CompactionPicker {
  public:
   static constexpr std::string_view kName = "isozone";
   static constexpr uint64_t kUpperShare = 16;
-  static constexpr uint64_t kAlignedPercent = 80;
+  static constexpr uint64_t kAlignedPercent = 50;
+  static constexpr uint64_t kStretch = 2;
   std::string_view name() const override { return kName; }
   std::optional<CompactionPick> Pick(const LsmTree& tree) const override;
 };

@@ -12,9 +12,14 @@ TEST(IsozonePickerTest, TableOfCases) {
               {
                   {"an expanded window and both cuts, as `ll`",
                    1,
-                   {{1, 1, "f-g"}, {1, 2, "k-q"}, {2, 3, "e-h"}, {2, 4, "i-m"}},
+                   {{1, 1, "f-g"}, {1, 2, "k-q"}, {1, 3, "r-s"}, {1, 4, "t-u"}, {2, 5, "e-h"}, {2, 6, "i-v"}},
                    {{1, "e"}, {2, "f"}},
-                   "L1: 1, L2: 3 -> L2, next k, cut f"},
+                   "L1: 1, L2: 5 -> L2, next k, cut f"},
+                  {"a window that ends where no lower file reaches across",
+                   1,
+                   {{1, 1, "f-g"}, {1, 2, "k-q"}, {1, 3, "r-s"}, {1, 4, "t-u"}, {2, 5, "e-h"}, {2, 6, "i-q"}},
+                   {{1, "e"}, {2, "f"}},
+                   "L1: 1 2, L2: 5 6 -> L2, next r, cut f"},
                   {"outputs are aligned to the level below them",
                    1,
                    {{1, 1, "f-g"}, {2, 2, "f-k"}, {3, 3, "a-f"}, {3, 4, "g-h"}, {3, 5, "i-m"}, {3, 6, "n-o"}},
@@ -46,6 +51,37 @@ TEST(IsozonePickerTest, TableOfCases) {
                    {{1, "f"}, {2, "g"}},
                    "L1: 1 -> L2, next round, cut g"},
               });
+}
+
+// The upper files are one MiB each, and so are up to two wanted of them.
+TEST(IsozonePickerTest, AWindowEndsWhereNoLowerFileReachesAcross) {
+  const auto picked = [](const std::vector<std::string>& lower) {
+    LsmLimits limits = OnlyLevel(1);
+    limits.capacity_bytes[1] = 2 * IsozonePicker::kUpperShare * kMiB;
+    LsmTree tree(limits);
+    for (uint32_t i = 10; i < 50; ++i) AddFiles(tree, {{1, i, fmt::format("{}0-{}5", i, i), kMiB}});
+    for (uint32_t i = 0; i < lower.size(); ++i) AddFiles(tree, {{2, 100 + i, lower[i]}});
+    return IsozonePicker().Pick(tree)->inputs[0].files.size();
+  };
+  EXPECT_EQ(2U, picked({"100-115"}));  // behind both
+  EXPECT_EQ(1U, picked({"112-125"})) << "the second window begins with all of the lower file";
+  EXPECT_EQ(3U, picked({"104-112", "114-122"}));
+  EXPECT_EQ(4U, picked({"104-112", "114-122", "124-132"}));
+  EXPECT_EQ(2U, picked({"104-112", "114-122", "124-132", "134-142"})) << "more than kStretch times as much";
+}
+
+TEST(IsozonePickerTest, WindowsAreCompactedBesideEachOther) {
+  LsmLimits limits = OnlyLevel(1);
+  LsmTree tree(limits);
+  for (uint32_t i = 10; i < 18; ++i) {
+    AddFiles(tree, {{1, i, fmt::format("{}0-{}5", i, i)}, {2, 100 + i, fmt::format("{}0-{}7", i, i)}});
+  }
+  int running = 0;
+  while (const auto pick = IsozonePicker().Pick(tree)) {
+    ASSERT_TRUE(tree.Begin(*pick).ok());
+    ++running;
+  }
+  EXPECT_EQ(running, 8);
 }
 
 TEST(IsozonePickerTest, TheShareOfALevelAndTheBytesOfASweepBoundWhatIsTaken) {

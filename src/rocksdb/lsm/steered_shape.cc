@@ -13,6 +13,7 @@ constexpr uint64_t kSweepTables = 4;
 constexpr uint64_t kSweepShare = 4;
 // What a compaction writes, of what it takes from the upper level.
 constexpr uint64_t kFanOut = 11;
+constexpr uint64_t kMuch = uint64_t{1} << 60;
 
 }  // namespace
 
@@ -48,6 +49,18 @@ LsmLimits SteeredShape::LimitsFor(const LsmTree& tree, uint64_t free_bytes) cons
   return LimitsFor(bytes, free_bytes);
 }
 
+// A byte that lies too high is compacted with kFanOut bytes, and most of them lie once more below. So debt of kFanOut
+// times the free space would fill it. A third of that leaves as much to what compactions write, and to what RocksDB
+// keeps of their inputs until jobs that began before have ended.
+CompactionDebtLimits SteeredShape::LimitsOfSpace(uint64_t free_bytes) {
+  const uint64_t most = std::max<uint64_t>(2, kFanOut * std::min(free_bytes, kMuch) / 3);
+  return {most / 2, most};
+}
+
+uint64_t SteeredShape::BytesForLevel0(const LsmTree& tree) const {
+  return tree.idle_bytes(0) + memtable_bytes + tree.bytes(tree.limits().base_level);
+}
+
 bool SteeredShape::MayCompact(const CompactionRoom& room) {
   if (!room.next_bytes || room.flush_is_overdue()) return false;
   if (!room.running_bytes && room.flushing_bytes == 0) return true;
@@ -56,10 +69,19 @@ bool SteeredShape::MayCompact(const CompactionRoom& room) {
 
 bool SteeredShape::MayFlush(const LsmTree& tree, const CompactionRoom& room) const {
   if (!room.running_bytes && !room.next_bytes) return true;
-  if (room.flush_is_overdue()) return !room.running_bytes || memtable_bytes + *room.running_bytes <= room.free_bytes;
-  const auto before = BytesBeforeFlush(CompactionDebt(tree), debt.Within(room.free_bytes), memtable_bytes);
-  if (!before || room.written_bytes_since_asked < *before) return false;
-  return memtable_bytes + room.running_bytes.value_or(0) + room.next_bytes.value_or(0) <= room.free_bytes;
+  const uint64_t running_bytes = room.running_bytes.value_or(0);
+  if (room.flush_is_overdue()) return !room.running_bytes || memtable_bytes + running_bytes <= room.free_bytes;
+  const uint64_t debt_bytes = CompactionDebt(tree);
+  const uint64_t idle_debt_bytes = debt_bytes - std::min(debt_bytes, running_bytes + room.running_written_bytes);
+  for (const auto before : {BytesBeforeFlush(debt_bytes, debt, memtable_bytes),
+                            BytesBeforeFlush(idle_debt_bytes, LimitsOfSpace(room.free_bytes), memtable_bytes)}) {
+    if (!before || room.written_bytes_since_asked < *before) return false;
+  }
+  if (room.flush_bytes + running_bytes > room.free_bytes) return false;
+  // At its end, a compaction gives back what it has read, and that is no less than what it has written. While the one
+  // after this flush runs, another flush comes.
+  const uint64_t then_bytes = std::max(room.next_bytes.value_or(0), BytesForLevel0(tree)) + room.flush_bytes;
+  return room.flush_bytes + then_bytes <= room.free_bytes + room.running_written_bytes;
 }
 
 }  // namespace isozone

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -78,8 +79,49 @@ TEST_F(SteeredShapeTest, AFlushLeavesRoomForCompactions) {
   const LsmTree tree(shape_.EmptyLimits());
   const uint64_t memtable = shape_.memtable_bytes;
   EXPECT_TRUE(shape_.MayFlush(tree, {.free_bytes = 0})) << "nothing that is to be waited for";
-  EXPECT_TRUE(shape_.MayFlush(tree, {.free_bytes = memtable + 300, .running_bytes = 200, .next_bytes = 100}));
-  EXPECT_FALSE(shape_.MayFlush(tree, {.free_bytes = memtable + 299, .running_bytes = 200, .next_bytes = 100}));
+  const auto may = [&](uint64_t free_bytes, uint64_t next_bytes) {
+    return shape_.MayFlush(tree, {.free_bytes = free_bytes, .next_bytes = next_bytes, .flush_bytes = 2 * memtable});
+  };
+  // This flush, and one beside the compaction of level 0, whose base is empty.
+  EXPECT_TRUE(may(5 * memtable, memtable));
+  EXPECT_FALSE(may(5 * memtable - 1, 1)) << "level 0 is next";
+  EXPECT_FALSE(may(5 * memtable, memtable + 1));
+}
+
+TEST_F(SteeredShapeTest, WhatRunsNeedsRoomOnlyForWhatItHasYetToWrite) {
+  const LsmTree tree(shape_.EmptyLimits());
+  const uint64_t memtable = shape_.memtable_bytes;
+  const auto may = [&](uint64_t free_bytes, uint64_t left, uint64_t written) {
+    return shape_.MayFlush(tree, {.free_bytes = free_bytes,
+                                  .running_bytes = left,
+                                  .running_written_bytes = written,
+                                  .flush_bytes = 2 * memtable});
+  };
+  EXPECT_TRUE(may(5 * memtable, 3 * memtable, 0));
+  EXPECT_FALSE(may(5 * memtable, 3 * memtable + 1, 0));
+  EXPECT_FALSE(may(4 * memtable, 0, memtable - 1)) << "what it gives back is too little for level 0";
+  EXPECT_TRUE(may(4 * memtable, 0, memtable));
+}
+
+TEST_F(SteeredShapeTest, AFlushGoesFirstWhereItGivesBackWhatTheNextCompactionLacks) {
+  CompactionRoom room = {.free_bytes = 400, .next_bytes = 350, .flush_bytes = 50, .written_bytes_since_asked = 51};
+  EXPECT_FALSE(room.flush_is_overdue());
+  room.next_bytes = 351;
+  EXPECT_TRUE(room.flush_is_overdue());
+  room.written_bytes_since_asked = 50;
+  EXPECT_FALSE(room.flush_is_overdue()) << "it gives back no more than it takes";
+  room.written_bytes_since_asked = 51;
+  room.running_bytes = 1;
+  EXPECT_FALSE(room.flush_is_overdue()) << "what runs may give it back";
+}
+
+TEST_F(SteeredShapeTest, OnlyWhatHasEndedMakesAFlushOverdue) {
+  const auto overdue = [](uint64_t running) {
+    return CompactionRoom{.free_bytes = 400, .running_written_bytes = running, .written_bytes_since_asked = 300}
+        .flush_is_overdue();
+  };
+  EXPECT_TRUE(overdue(99));
+  EXPECT_FALSE(overdue(100));
 }
 
 TEST_F(SteeredShapeTest, NoCompactionBeginsBesideAFlushThatHasWaitedForTooLong) {
@@ -97,15 +139,28 @@ TEST_F(SteeredShapeTest, AFlushThatHasWaitedForTooLongLeavesRoomForWhatRuns) {
   const uint64_t free_bytes = shape_.memtable_bytes + 200;
   const uint64_t overdue = free_bytes / 2 + 1;
   const auto may = [&](std::optional<uint64_t> running, uint64_t written) {
-    return shape_.MayFlush(
-        tree,
-        {.free_bytes = free_bytes, .running_bytes = running, .next_bytes = 100, .written_bytes_since_asked = written});
+    return shape_.MayFlush(tree, {.free_bytes = free_bytes,
+                                  .running_bytes = running,
+                                  .next_bytes = 100,
+                                  .flush_bytes = 2 * shape_.memtable_bytes,
+                                  .written_bytes_since_asked = written});
   };
   EXPECT_FALSE(may(200, 0)) << "the next compaction lacks room";
   EXPECT_TRUE(may(200, overdue));
   EXPECT_FALSE(may(201, overdue));
   EXPECT_TRUE(shape_.MayFlush(tree, {.free_bytes = 0, .next_bytes = 100, .written_bytes_since_asked = 1}))
       << "none runs any more";
+}
+
+TEST_F(SteeredShapeTest, DebtThatWouldFillTheDeviceIsNotAllowed) {
+  const auto limits = [](uint64_t free_bytes) {
+    const CompactionDebtLimits result = SteeredShape::LimitsOfSpace(free_bytes);
+    return std::pair(result.soft_bytes, result.hard_bytes);
+  };
+  using Pair = std::pair<uint64_t, uint64_t>;
+  EXPECT_EQ(limits(300), Pair(550, 1100));
+  EXPECT_EQ(limits(0), Pair(1, 2)) << "0 would be no limit";
+  EXPECT_GT(limits(UINT64_MAX).second, kPlenty);
 }
 
 TEST_F(SteeredShapeTest, AFlushWaitsForDebt) {

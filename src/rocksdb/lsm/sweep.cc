@@ -21,13 +21,27 @@ FileRange BetweenPointers(const LsmTree& tree, const InputWindow& window) {
           next ? tree.FirstEndingAt(below, *next) : tree.files(below).size()};
 }
 
-FileRange UpperFiles(const LsmTree& tree, int level, uint64_t upper_bytes) {
+// Returns whether no file of the level has keys both below `key` and from `key` on.
+bool IsBoundary(const LsmTree& tree, int level, std::string_view key) {
+  const size_t at = tree.FirstEndingAt(level, key);
+  return at == tree.files(level).size() || !tree.order().Less(tree.files(level)[at]->smallest, key);
+}
+
+FileRange UpperFiles(const LsmTree& tree, int level, SweepSize size) {
   const auto files = tree.files(level);
+  const int below = tree.limits().LevelBelow(level);
   const size_t first = FileAtPointer(tree, level);
-  uint64_t bytes = files[first]->bytes;
-  size_t last = first + 1;
-  while (last < files.size() && bytes + files[last]->bytes <= upper_bytes) bytes += files[last++]->bytes;
-  return {first, last};
+  const uint64_t wanted_bytes = std::max(size.bytes, files[first]->bytes);
+  FileRange plain{first, first + 1};
+  FileRange at_boundary{first, first};
+  uint64_t bytes = 0;
+  for (size_t last = first; last < files.size();) {
+    bytes += files[last++]->bytes;
+    if (bytes > size.stretch * wanted_bytes || (bytes > wanted_bytes && !at_boundary.empty())) break;
+    if (bytes <= wanted_bytes) plain.last = last;
+    if (last == files.size() || IsBoundary(tree, below, files[last]->smallest)) at_boundary.last = last;
+  }
+  return at_boundary.empty() ? plain : at_boundary;
 }
 
 }  // namespace
@@ -40,8 +54,8 @@ void CutAtLowerPointer(const LsmTree& tree, CompactionPick& pick) {
   if (place == pick.cut_keys.end() || *place != *pointer) pick.cut_keys.insert(place, *pointer);
 }
 
-std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint64_t upper_bytes) {
-  const InputWindow window(tree, level, UpperFiles(tree, level, upper_bytes));
+std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, SweepSize size) {
+  const InputWindow window(tree, level, UpperFiles(tree, level, size));
   if (!window.lower().empty()) return std::nullopt;
   CompactionPick pick = window.Move();
   CutAtLowerPointer(tree, pick);
@@ -49,8 +63,8 @@ std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint
   return pick;
 }
 
-std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, uint64_t upper_bytes) {
-  InputWindow window(tree, level, UpperFiles(tree, level, upper_bytes));
+std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, SweepSize size) {
+  InputWindow window(tree, level, UpperFiles(tree, level, size));
   do {
     window.AddLower(BetweenPointers(tree, window));
   } while (window.AddEnclosedUpper());

@@ -15,6 +15,9 @@
 //
 // After that no file of the lower level that the pointer has passed is older than the pass.
 //
+// A window of a sweep can be compacted beside the one before it if no lower file is an input of both. So where there is
+// a choice, a window ends at a key that no lower file reaches across.
+//
 // Thread safety: none; the tree must not change meanwhile.
 #pragma once
 
@@ -26,15 +29,21 @@
 
 namespace isozone {
 
-// Returns the next compaction of the sweep of a level above 0, which must have files. It takes at least one upper file,
-// and more up to `upper_bytes` in all. Returns nothing if it conflicts with a running compaction: a sweep waits and
-// keeps its order.
-std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, uint64_t upper_bytes);
+// How much a window takes from the upper level: at least one file, and more up to `bytes` in all. It takes the most
+// files with which it ends where no lower file reaches across, if need be up to `stretch` times as many bytes.
+struct SweepSize {
+  uint64_t bytes = 0;
+  uint64_t stretch = 1;
+};
+
+// Returns the next compaction of the sweep of a level above 0, which must have files. Returns nothing if it conflicts
+// with a running compaction: a sweep waits and keeps its order.
+std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, SweepSize size);
 
 // Returns a trivial move of the upper files of that compaction, if no lower file overlaps them, no output would be cut
 // at the pointer of the lower level, and nothing conflicts. What lies below between them stays as it is. Otherwise
 // returns nothing.
-std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint64_t upper_bytes);
+std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, SweepSize size);
 
 // Applies rule (5)-2 to any decision: cuts outputs at the pointer of the output level.
 void CutAtLowerPointer(const LsmTree& tree, CompactionPick& pick);

@@ -182,13 +182,17 @@ void ColumnFamilyDriver::NoteFlush(const FlushJob& flush, FlushStep step) {
 // inside RocksDB for somebody who waits for this flush: an ingestion, with releases that make CompactFiles wait for it
 // (7.8).
 void ColumnFamilyDriver::AwaitCompactions() {
-  const uint64_t written_before = stats_.bytes_written;
+  const uint64_t written_before = WrittenBytes();
+  const auto written_since = [&]() ISOZONE_REQUIRES(mu_) {
+    const uint64_t written = WrittenBytes();
+    return written - std::min(written, written_before);
+  };
   const auto waiting = flushes_.BeginWait(written_before);
   uint64_t ended = stats_.compactions;
   int64_t until_ns = clock_.NowNs() + kLongestHoldNs;
   stale_ = true;
   changed_.SignalAll();
-  for (bool held = false; !MayFlush(stats_.bytes_written - written_before); held = true) {
+  for (bool held = false; !MayFlush(written_since()); held = true) {
     if (!held) ++stats_.held_flushes;
     const int64_t now_ns = clock_.NowNs();
     if (std::exchange(ended, stats_.compactions) != stats_.compactions) until_ns = now_ns + kLongestHoldNs;
@@ -263,7 +267,7 @@ bool ColumnFamilyDriver::Next(Compaction& next) {
 
 bool ColumnFamilyDriver::Begin(Compaction& next, size_t flushes) {
   // The flush that has waited longest goes first.
-  const uint64_t written = flushes_.WrittenWhileWaiting(stats_.bytes_written);
+  const uint64_t written = flushes_.WrittenWhileWaiting(WrittenBytes());
   if (flushes_.any_waits() && MayFlush(written)) return false;
   auto begun = tree_.Begin(FreeBytes(), flushes, written);
   if (!begun.ok()) NoteFailure(rocksdb::Status::Corruption(begun.status().message()));
@@ -285,7 +289,7 @@ rocksdb::Status ColumnFamilyDriver::Compact(const Compaction& compaction, std::v
   for (const CompactionPick::Input& input : pick.inputs) {
     for (const uint64_t number : input.files) names.push_back(TableName(number));
   }
-  const OutputGuide guide(pick, *order_, t_zone_, compaction.table_bytes);
+  const OutputGuide guide(pick, *order_, t_zone_, compaction.table_bytes, *compaction.written_bytes);
   return db_->CompactFiles(options, column_family_, names, pick.output_level, -1, outputs);
 }
 

@@ -124,6 +124,8 @@ class ColumnFamilyDriver {
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
   // Brings the tree up to date with RocksDB's metadata and options; pauses while disable_auto_compactions=true.
   void Reconcile() ISOZONE_REQUIRES(mu_);
+  // Returns what compactions have written, those that run included. It falls where one fails.
+  uint64_t WrittenBytes() const ISOZONE_REQUIRES(mu_) { return stats_.bytes_written + tree_.running_written_bytes(); }
   // Returns the free bytes of the device, with those that the collector can give back; for a file system that is not
   // Isozone's, more than can be used.
   uint64_t FreeBytes() const;

@@ -9,6 +9,7 @@
 // Thread safety: none, and no threads or clock of its own; whoever has it serialises calls.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,7 +43,9 @@ class HeldFlushes {
   // Returns how many bytes compactions have written since the flush that has waited longest began to wait, where they
   // have written `written_bytes` in all; 0 if none waits.
   uint64_t WrittenWhileWaiting(uint64_t written_bytes) const {
-    return any_waits() ? written_bytes - *waiting_since_bytes_.begin() : 0;
+    if (!any_waits()) return 0;
+    return written_bytes -
+           std::min(written_bytes, *waiting_since_bytes_.begin());  // one that fails has written nothing
   }
 
   // Notes that a flush has come to `step`.

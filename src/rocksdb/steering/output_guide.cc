@@ -6,8 +6,9 @@
 
 namespace isozone {
 
-OutputGuide::OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes)
-    : pick_(pick), order_(order), t_zone_(t_zone), table_bytes_(table_bytes) {
+OutputGuide::OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes,
+                         std::atomic<uint64_t>& written_bytes)
+    : pick_(pick), order_(order), t_zone_(t_zone), table_bytes_(table_bytes), written_bytes_(written_bytes) {
   assert(RunningJob::OfThread().guide == nullptr);
   RunningJob::OfThread().guide = this;
   // RocksDB does not ask about the first key. Where that comes after all others of the inputs were dropped, the guess
@@ -26,6 +27,9 @@ OutputGuide::~OutputGuide() {
 
 bool OutputGuide::CutsBefore(std::string_view key, uint64_t bytes) {
   FindSpan(key);
+  if (bytes < output_bytes_) closed_bytes_ += output_bytes_;
+  output_bytes_ = bytes;
+  written_bytes_.store(closed_bytes_ + output_bytes_, std::memory_order_relaxed);
   const bool cut = Passes(pick_.cut_keys, next_cut_, key);
   const bool preferred = Passes(pick_.preferred_cut_keys, next_preferred_, key);
   return cut || (preferred && bytes >= pick_.preferred_cut_bytes);

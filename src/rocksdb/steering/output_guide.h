@@ -12,6 +12,7 @@
 // Thread safety: belongs to the thread that makes it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,13 +28,16 @@ class OutputGuide {
  public:
   // Makes the guide of this thread, which has one at a time, until it is destroyed. `pick` and `order` must outlive it.
   // `t_zone` is the number of the cohort of short-lived outputs; 0: they are placed as others are. A table has up to
-  // `table_bytes`.
-  OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes);
+  // `table_bytes`. The guide keeps `written_bytes`, which outlives it, at what the outputs have so far; any thread may
+  // read that.
+  OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes,
+              std::atomic<uint64_t>& written_bytes);
   ~OutputGuide();
   OutputGuide(const OutputGuide&) = delete;
   OutputGuide& operator=(const OutputGuide&) = delete;
 
-  // Returns whether a new table begins with `key`, where the one before has `bytes`. Keys come in ascending order.
+  // Returns whether a new table begins with `key`, where the one that is being written has `bytes`. Keys come in
+  // ascending order.
   bool CutsBefore(std::string_view key, uint64_t bytes);
   // Returns whether the inputs may be moved without being written anew.
   bool moves() const { return pick_.trivial_move; }
@@ -49,6 +53,9 @@ class OutputGuide {
   const KeyOrder& order_;
   const uint64_t t_zone_;
   const uint64_t table_bytes_;
+  std::atomic<uint64_t>& written_bytes_;
+  uint64_t closed_bytes_ = 0;  // of the outputs before the one that is being written
+  uint64_t output_bytes_ = 0;  // of this one
   size_t next_cut_ = 0;
   size_t next_preferred_ = 0;
   size_t next_span_ = 0;

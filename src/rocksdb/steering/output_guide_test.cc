@@ -1,5 +1,7 @@
 #include "rocksdb/steering/output_guide.h"
 
+#include <atomic>
+
 #include <gtest/gtest.h>
 
 #include "rocksdb/adapter/running_job.h"
@@ -23,7 +25,8 @@ CompactionPick Pick() {
 
 TEST(OutputGuideTest, CutsAtEachKeyOnce) {
   const CompactionPick pick = Pick();
-  OutputGuide guide(pick, BytewiseOrder(), kTZone, kTableBytes);
+  std::atomic<uint64_t> written_bytes = 0;
+  OutputGuide guide(pick, BytewiseOrder(), kTZone, kTableBytes, written_bytes);
   EXPECT_FALSE(guide.CutsBefore("b", 900));
   EXPECT_FALSE(guide.CutsBefore("c", 499)) << "the output is too small";
   EXPECT_FALSE(guide.CutsBefore("d", 900)) << "the key has been passed";
@@ -32,11 +35,24 @@ TEST(OutputGuideTest, CutsAtEachKeyOnce) {
   EXPECT_TRUE(guide.CutsBefore("n", 500));
 }
 
+TEST(OutputGuideTest, CountsWhatTheOutputsHave) {
+  const CompactionPick pick = Pick();
+  std::atomic<uint64_t> written_bytes = 0;
+  OutputGuide guide(pick, BytewiseOrder(), kTZone, kTableBytes, written_bytes);
+  (void)guide.CutsBefore("b", 300);
+  EXPECT_EQ(written_bytes, 300U);
+  (void)guide.CutsBefore("c", 900);
+  EXPECT_EQ(written_bytes, 900U);
+  (void)guide.CutsBefore("d", 10);  // another output has begun
+  EXPECT_EQ(written_bytes, 910U);
+}
+
 TEST(OutputGuideTest, TellsTheThreadOfShortLivedTables) {
   const CompactionPick pick = Pick();
+  std::atomic<uint64_t> written_bytes = 0;
   const RunningJob& job = RunningJob::OfThread();
   {
-    OutputGuide guide(pick, BytewiseOrder(), kTZone, kTableBytes);
+    OutputGuide guide(pick, BytewiseOrder(), kTZone, kTableBytes, written_bytes);
     EXPECT_EQ(job.guide, &guide);
     const auto cohort_at = [&](const char* key) {
       (void)guide.CutsBefore(key, 0);
@@ -56,7 +72,8 @@ TEST(OutputGuideTest, TellsTheThreadOfShortLivedTables) {
 
 TEST(OutputGuideTest, WithoutATZoneAllTablesArePlacedAlike) {
   const CompactionPick pick = Pick();
-  OutputGuide guide(pick, BytewiseOrder(), 0, kTableBytes);
+  std::atomic<uint64_t> written_bytes = 0;
+  OutputGuide guide(pick, BytewiseOrder(), 0, kTableBytes, written_bytes);
   (void)guide.CutsBefore("q", 0);
   EXPECT_EQ(RunningJob::OfThread().cohort, 0U);
   EXPECT_EQ(RunningJob::OfThread().expected_bytes, 0U);

@@ -62,9 +62,11 @@ void SteeredTree::AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) {
   }
 }
 
-uint64_t SteeredTree::running_bytes() const {
+uint64_t SteeredTree::running_written_bytes() const {
   uint64_t bytes = 0;
-  for (int level = 0; level < tree_.limits().levels(); ++level) bytes += tree_.bytes(level) - tree_.idle_bytes(level);
+  for (const auto& [job, running] : running_) {
+    bytes += std::min(running.input_bytes, running.written_bytes->load(std::memory_order_relaxed));
+  }
   return bytes;
 }
 
@@ -74,8 +76,14 @@ CompactionRoom SteeredTree::RoomFor(const std::optional<CompactionPick>& next, u
                                     uint64_t written_bytes) const {
   CompactionRoom room;
   room.free_bytes = free_bytes;
-  if (compacts()) room.running_bytes = running_bytes();
+  room.running_written_bytes = running_written_bytes();
+  if (compacts()) {
+    uint64_t input_bytes = 0;
+    for (const auto& [job, running] : running_) input_bytes += running.input_bytes;
+    room.running_bytes = input_bytes - room.running_written_bytes;
+  }
   if (next) room.next_bytes = tree_.bytes(*next);
+  room.flush_bytes = 2 * shape_.memtable_bytes;
   room.written_bytes_since_asked = written_bytes;
   return room;
 }
@@ -98,7 +106,14 @@ Result<std::optional<SteeredTree::Compaction>> SteeredTree::Begin(uint64_t free_
         fmt::format("the picker '{}' chose what cannot be begun: {}", picker_->name(), job.status().message()));
   }
   picked->trivial_move = moves;
-  return std::optional<Compaction>({std::move(*picked), *job, tree_.limits().table_bytes});
+  auto progress = std::make_shared<std::atomic<uint64_t>>(0);
+  running_.emplace(*job, Running{tree_.bytes(*picked), progress});
+  return std::optional<Compaction>({std::move(*picked), *job, tree_.limits().table_bytes, std::move(progress)});
+}
+
+void SteeredTree::Abandon(const Compaction& begun) {
+  running_.erase(begun.job);
+  (void)tree_.Abandon(begun.job);
 }
 
 std::vector<LsmFile> SteeredTree::OutputsIn(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
@@ -128,6 +143,7 @@ ColumnFamilyDriverStats SteeredTree::Finish(const Compaction& done, const rocksd
       if (file.short_lived) stats.short_lived_bytes += file.bytes;
     }
   }
+  running_.erase(done.job);
   // Tables that were moved have the numbers that they had, and somebody else may have changed the outputs already. The
   // inputs are gone in either case, and Update adds what is there.
   if (!tree_.Finish(done.job, std::move(written)).ok()) (void)tree_.Finish(done.job, {});

@@ -13,8 +13,10 @@
 // Thread safety: none, and no threads, clock or database of its own; whoever has it serialises calls.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +44,8 @@ class SteeredTree {
     CompactionPick pick = {};
     CompactionJob job = 0;
     uint64_t table_bytes = 0;  // how large outputs become at most
+    // What the outputs have so far. The thread that compacts keeps it up to date; where it cannot, it stays 0.
+    std::shared_ptr<std::atomic<uint64_t>> written_bytes = {};
   };
 
   // Makes an empty tree, of which `picker` chooses what is compacted. `order` must outlive it.
@@ -52,7 +56,9 @@ class SteeredTree {
   void Update(const SteeredShape& shape, const rocksdb::ColumnFamilyMetaData& metadata, uint64_t free_bytes);
 
   // Returns whether a compaction runs.
-  bool compacts() const { return running_bytes() > 0; }
+  bool compacts() const { return !running_.empty(); }
+  // Returns what the compactions that run have written, at most what they read.
+  uint64_t running_written_bytes() const;
   // Returns whether something is to be compacted, beside what runs.
   bool has_next() const { return picker_->Pick(tree_).has_value(); }
 
@@ -67,14 +73,12 @@ class SteeredTree {
   ColumnFamilyDriverStats Finish(const Compaction& done, const rocksdb::ColumnFamilyMetaData& metadata,
                                  const std::vector<std::string>& outputs);
   // Ends a compaction that RocksDB has refused, or that has failed.
-  void Abandon(const Compaction& begun) { (void)tree_.Abandon(begun.job); }
+  void Abandon(const Compaction& begun);
 
   const CompactionPointers& pointers() const { return tree_.pointers(); }
   void set_pointers(CompactionPointers pointers) { tree_.pointers() = std::move(pointers); }
 
  private:
-  // Returns the bytes of all inputs of the compactions that run.
-  uint64_t running_bytes() const;
   // Returns what bears on whether something may begin, where `next` would be the next compaction.
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next, uint64_t free_bytes, uint64_t written_bytes) const;
   // Remove the tables that RocksDB no longer has, and add those that the tree does not have.
@@ -87,6 +91,11 @@ class SteeredTree {
   const std::unique_ptr<CompactionPicker> picker_;
   SteeredShape shape_;
   LsmTree tree_;
+  struct Running {
+    uint64_t input_bytes = 0;
+    std::shared_ptr<std::atomic<uint64_t>> written_bytes;
+  };
+  std::map<CompactionJob, Running> running_;
 };
 
 }  // namespace isozone

@@ -134,9 +134,21 @@ TEST_F(SteeredTreeTest, AFlushLeavesRoomForWhatRuns) {
   EXPECT_TRUE(tree_.MayFlush(0, 0)) << "there is nothing to compact";
   Update({kNew, kOld});
   EXPECT_FALSE(tree_.MayFlush(2 * kTableBytes, 0)) << "the next compaction has no room beside it";
-  (void)Begun();
-  EXPECT_FALSE(tree_.MayFlush(2 * kTableBytes, 0));
-  EXPECT_TRUE(tree_.MayFlush(kPlenty, 0));
+  const SteeredTree::Compaction begun = Begun();
+  // Two flushes take two tables each, and the next compaction of level 0 writes one of them.
+  EXPECT_FALSE(tree_.MayFlush(5 * kTableBytes - 1, 0));
+  EXPECT_TRUE(tree_.MayFlush(5 * kTableBytes, 0));
+  *begun.written_bytes = kTableBytes;
+  EXPECT_TRUE(tree_.MayFlush(4 * kTableBytes, 0));
+}
+
+TEST_F(SteeredTreeTest, CountsNoMoreAsWrittenThanIsRead) {
+  Update({kNew, kOld});
+  const SteeredTree::Compaction begun = Begun();
+  *begun.written_bytes = kPlenty;
+  EXPECT_EQ(tree_.running_written_bytes(), 2 * kTableBytes);
+  tree_.Abandon(begun);
+  EXPECT_EQ(tree_.running_written_bytes(), 0U);
 }
 
 }  // namespace

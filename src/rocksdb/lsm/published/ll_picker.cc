@@ -7,7 +7,7 @@ namespace isozone {
 
 std::optional<CompactionPick> LlPicker::Pick(const LsmTree& tree) const {
   for (const int level : LevelsByNeed(tree)) {
-    auto pick = level == 0 ? PickLevel0(tree, false) : PickSweep(tree, level, 0);
+    auto pick = level == 0 ? PickLevel0(tree, false) : PickSweep(tree, level, {});
     if (!pick) continue;
     if (level == 0) CutAtLowerPointer(tree, *pick);
     return pick;
