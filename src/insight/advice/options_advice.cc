@@ -28,22 +28,18 @@ constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_tr
 // Each doubling of what level 0 gives at once saves a good part of all writing (docs/measurements/advice.md), and
 // look-ups ask the filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
-// Of what the device has for files, that the database takes. With few jobs, steered compaction writes less below the
-// first one and holds nobody back. From the second one on, a device can become full without it; and sooner if the
-// database is small, since what waits for compaction is large beside it. With more jobs, several compactions at a time
-// would leave room to each other, and RocksDB's own keep up, until the device is crowded for these as well
-// (Adviser::Level0MostUnsteered), or more of it is taken than was tried. What runs beside each other is larger beside
-// small memtables, and four jobs keep up less well: with these, a device was seen to become full sooner. Elsewhere,
-// RocksDB's own is faster (docs/measurements/advice.md).
-constexpr uint64_t kRoomyPercent = 20;
-constexpr uint64_t kCrowdedPercent = 45;
-constexpr uint64_t kCrowdedPercentOfSmall = 30;
-constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
-constexpr uint64_t kCrowdedPercentOfSlowJobs = 40;
-constexpr uint64_t kMostPercentUnsteered = 60;
+// With few jobs, steered compaction is faster than RocksDB's own and writes less. More compactions at a time leave room
+// to each other where they are steered, so that RocksDB's own are faster; but they fill a device of which the database
+// takes so much. That is less where what runs beside each other is larger, beside small memtables, or where four jobs
+// keep up less well. Later they fill it only if level 0 is large (Adviser::Level0MostUnsteered), or more is taken than
+// was tried (docs/measurements/advice.md).
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kManyJobs = 5;
 constexpr uint64_t kFewMemtables = 50;  // of a small database
+constexpr uint64_t kCrowdedPercent = 45;
+constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
+constexpr uint64_t kCrowdedPercentOfSlowJobs = 40;
+constexpr uint64_t kMostPercentUnsteered = 60;
 // Of the room that the database leaves (Adviser::Room). Steered compaction was found not to fill the device with so
 // much of level 0, level 1 and logs (bench/advise_ratio --simulate --rounds 6).
 constexpr uint64_t kSteeredPercentOfRoom = 180;
@@ -251,19 +247,15 @@ class Adviser {
   bool parallel() const { return writes() && !steered_ && !few_jobs(); }
 
   void PlanSteering() {
-    const bool small = database_ <= kFewMemtables * memtable_;
-    const uint64_t crowded_few = small ? kCrowdedPercentOfSmall : kCrowdedPercent;
-    const bool slow = memtable_ < kUsualMemtable || (small && jobs_ < kManyJobs);
-    const uint64_t crowded_many = slow ? kCrowdedPercentOfSlowJobs : kCrowdedPercentOfManyJobs;
-    crowded_ = filled() >= (few_jobs() ? crowded_few : crowded_many);
-    if (crowded_ && !few_jobs()) crowded_ = filled() > kMostPercentUnsteered || Level0MostUnsteered() < kLevel0Least;
-    steered_ = writes() && ((few_jobs() && filled() < kRoomyPercent) || crowded_);
-    const bool waits = !few_jobs() || filled() >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
-    if (steered_ && crowded_ && waits) {
+    const bool slow = memtable_ < kUsualMemtable || (database_ <= kFewMemtables * memtable_ && jobs_ < kManyJobs);
+    crowded_ = filled() >= (slow ? kCrowdedPercentOfSlowJobs : kCrowdedPercentOfManyJobs);
+    if (crowded_) crowded_ = filled() > kMostPercentUnsteered || Level0MostUnsteered() < kLevel0Least;
+    steered_ = writes() && (few_jobs() || crowded_);
+    if (steered_ && crowded_) {
       Note(fmt::format(
-          "With {} % of the device taken, writers are held back before it is full: puts can be up to two fifths "
-          "slower than with RocksDB's defaults, which let what waits for compaction grow until there is no "
-          "space left. On a larger device they are not.",
+          "With {} % of the device taken, writers are held back before it is full: puts can be up to a third slower "
+          "than with RocksDB's defaults, which let what waits for compaction grow until there is no space left. On a "
+          "larger device they are not.",
           filled()));
     }
   }
@@ -273,7 +265,8 @@ class Adviser {
       return Set(kDatabase, "listeners", "{isozone}",
                  fmt::format("Tells Isozone the level of each table, so that tables of one level share zones. "
                              "Compaction stays RocksDB's: {}.",
-                             WhyNotSteered()));
+                             writes() ? "several compactions at a time are slower where they leave each other room"
+                                      : "hardly anything is compacted"));
     }
     const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
     std::string reason = "Isozone picks what is compacted, so that zones die whole";
@@ -281,14 +274,6 @@ class Adviser {
     if (few) reason += ". Short-lived tables have no zones of their own, since few zones can be active";
     Set(kDatabase, "listeners",
         few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}", reason + ".");
-  }
-
-  std::string WhyNotSteered() const {
-    if (!writes()) return "hardly anything is compacted";
-    if (!few_jobs()) return "several compactions at a time are slower where they leave each other room";
-    return fmt::format(
-        "a database that takes {} % of the device has the room for it, and steering would hold writers back for more",
-        filled());
   }
 
   void AdviseFamily() {

@@ -8,9 +8,10 @@
 //  * Jobs. One for each core, but not more than zones can be written beside metadata and logs.
 //  * Room. What waits for compaction is bounded by the device and not by RocksDB's defaults, which are larger than
 //    small devices. A database that does not fit is refused.
-//  * Steering (docs/steering.md). A database that is written is compacted by Isozone where the device has much room and
-//    one or two compactions run, since least is written then, and where it has little, since writers are held back
-//    before it is full. Between these, and for a database that is only read, compaction stays RocksDB's own.
+//  * Steering (docs/steering.md). A database that is written is compacted by Isozone where one or two compactions run
+//    at a time, since that is faster and writes less; and with more of them where the device has little room, since
+//    writers are held back before it is full. Else, and for a database that is only read, compaction stays RocksDB's
+//    own.
 //  * Level 1. It is as large as what level 0 gives at once, since both are rewritten together; half as large where
 //    several compactions run at a time, since this one is the longest, and writers wait for it.
 //
