@@ -45,7 +45,7 @@ CompactionRoom SimWorld::RoomFor(const std::optional<CompactionPick>& next) cons
   const auto counted = flushes_since_ns.upper_bound(loop.now_ns() - kLongestFlushNs);
   room.flushing_bytes =
       static_cast<uint64_t>(std::distance(counted, flushes_since_ns.end())) * options.tree.memtable_bytes;
-  room.flush_bytes = 2 * options.tree.memtable_bytes;
+  room.flush_bytes = options.tree.steering->flush_bytes();
   if (held_flush) room.written_bytes_since_asked = compactions.written_bytes - held_flush->compacted_before;
   return room;
 }

@@ -28,11 +28,11 @@ constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_tr
 // Each doubling of what level 0 gives at once saves a good part of all writing (docs/measurements/advice.md), and
 // look-ups ask the filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
-// With few jobs, steered compaction is faster than RocksDB's own and writes less. More compactions at a time leave room
-// to each other where they are steered, so that RocksDB's own are faster; but they fill a device of which the database
-// takes so much. That is less where what runs beside each other is larger, beside small memtables, or where four jobs
-// keep up less well. Later they fill it only if level 0 is large (Adviser::Level0MostUnsteered), or more is taken than
-// was tried (docs/measurements/advice.md).
+// With few jobs, steered compaction is faster than RocksDB's own and writes less. With more, RocksDB's own is faster,
+// since steered compactions leave room to each other; but it can fill the device once the database takes the
+// percentages below. The lower one holds for small memtables, beside which compactions are larger, and for four jobs
+// on a small database, which keep up less well. Above them, RocksDB's own was seen to fit up to kMostPercentUnsteered
+// where level 0 is small (Adviser::Level0MostUnsteered, docs/measurements/advice.md).
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kManyJobs = 5;
 constexpr uint64_t kFewMemtables = 50;  // of a small database
@@ -248,8 +248,8 @@ class Adviser {
 
   void PlanSteering() {
     const bool slow = memtable_ < kUsualMemtable || (database_ <= kFewMemtables * memtable_ && jobs_ < kManyJobs);
-    crowded_ = filled() >= (slow ? kCrowdedPercentOfSlowJobs : kCrowdedPercentOfManyJobs);
-    if (crowded_) crowded_ = filled() > kMostPercentUnsteered || Level0MostUnsteered() < kLevel0Least;
+    const bool fits_unsteered = filled() <= kMostPercentUnsteered && Level0MostUnsteered() >= kLevel0Least;
+    crowded_ = filled() >= (slow ? kCrowdedPercentOfSlowJobs : kCrowdedPercentOfManyJobs) && !fits_unsteered;
     steered_ = writes() && (few_jobs() || crowded_);
     if (steered_ && crowded_) {
       Note(fmt::format(

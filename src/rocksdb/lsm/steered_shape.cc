@@ -13,7 +13,8 @@ constexpr uint64_t kSweepTables = 4;
 constexpr uint64_t kSweepShare = 4;
 // What a compaction writes, of what it takes from the upper level.
 constexpr uint64_t kFanOut = 11;
-constexpr uint64_t kMuch = uint64_t{1} << 60;
+// More than any device has; kFanOut times as much fits into 64 bits.
+constexpr uint64_t kMostFree = uint64_t{1} << 60;
 
 }  // namespace
 
@@ -53,7 +54,7 @@ LsmLimits SteeredShape::LimitsFor(const LsmTree& tree, uint64_t free_bytes) cons
 // times the free space would fill it. A third of that leaves as much to what compactions write, and to what RocksDB
 // keeps of their inputs until jobs that began before have ended.
 CompactionDebtLimits SteeredShape::LimitsOfSpace(uint64_t free_bytes) {
-  const uint64_t most = std::max<uint64_t>(2, kFanOut * std::min(free_bytes, kMuch) / 3);
+  const uint64_t most = std::max<uint64_t>(2, kFanOut * std::min(free_bytes, kMostFree) / 3);
   return {most / 2, most};
 }
 

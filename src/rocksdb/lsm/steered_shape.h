@@ -43,10 +43,11 @@ struct CompactionRoom {
   uint64_t running_written_bytes = 0;          // what these have written, as far as that is known
   std::optional<uint64_t> next_bytes = {};     // what the next compaction may write; empty: there is none
   uint64_t flushing_bytes = 0;                 // what all running flushes may write
-  uint64_t flush_bytes = 0;                    // what a flush takes: a table, and the log that writers fill meanwhile
+  uint64_t flush_bytes = 0;                    // SteeredShape::flush_bytes
   uint64_t written_bytes_since_asked = 0;      // written by compactions since the first waiting flush began to wait
 
-  // Only compactions that have ended leave obsolete tables.
+  // Only compactions that have ended leave obsolete tables. What running ones had written before the flush began to
+  // wait is taken off, too, so the flush may be found overdue only once they have ended.
   bool flush_is_overdue() const {
     const uint64_t ended_bytes = written_bytes_since_asked - std::min(written_bytes_since_asked, running_written_bytes);
     const bool next_lacks_room = !running_bytes && next_bytes && *next_bytes + flush_bytes > free_bytes;
@@ -64,6 +65,8 @@ struct SteeredShape {
   uint64_t memtable_bytes = 64 * kMiB;
   CompactionDebtLimits debt;  // of the options
 
+  // Returns what a flush takes: its table, and the log of the memtable that writers fill meanwhile.
+  uint64_t flush_bytes() const { return 2 * memtable_bytes; }
   // Returns the limits to use before it is known what the tree holds.
   LsmLimits EmptyLimits() const;
   // Returns the limits for a tree whose levels hold `bytes`. The less space is free, the smaller the compactions.

@@ -45,7 +45,7 @@ class HeldFlushes {
   uint64_t WrittenWhileWaiting(uint64_t written_bytes) const {
     if (!any_waits()) return 0;
     return written_bytes -
-           std::min(written_bytes, *waiting_since_bytes_.begin());  // one that fails has written nothing
+           std::min(written_bytes, *waiting_since_bytes_.begin());  // those that failed are no longer in it
   }
 
   // Notes that a flush has come to `step`.

@@ -83,7 +83,7 @@ CompactionRoom SteeredTree::RoomFor(const std::optional<CompactionPick>& next, u
     room.running_bytes = input_bytes - room.running_written_bytes;
   }
   if (next) room.next_bytes = tree_.bytes(*next);
-  room.flush_bytes = 2 * shape_.memtable_bytes;
+  room.flush_bytes = shape_.flush_bytes();
   room.written_bytes_since_asked = written_bytes;
   return room;
 }
